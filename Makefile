@@ -56,8 +56,9 @@ demo: dependencies
 	exec "$$bin/worldcup" demo --tandemd "$$bin/tandemd" $(DEMO)
 
 # TEST='REGULAR EXPRESSION' runs only tests whose ids match. ALL=1 also runs tests that passed earlier
-# and have not changed since. With EVERY_FAULT=1 the run fails if a test named in Faults.md is skipped,
-# because a program or root privileges are missing.
+# and have not changed since; so do EVERY_FAULT=1 and TEST_PACKAGES, because an earlier run may have
+# skipped tests. With EVERY_FAULT=1 the run fails if a test named in Faults.md is skipped, because a
+# program or root privileges are missing.
 test: PACKAGES += $(ORACLE_PACKAGES) $(TEST_PACKAGES)
 test: dependencies format-check
 	echo "== building everything, tests included"
@@ -66,7 +67,8 @@ test: dependencies format-check
 	options=(--durations Tests/suite-durations.tsv --measured .build/suite-durations.tsv)
 	options+=(--faults Daemon/TandemDaemon/TandemDaemon.docc/Faults.md)
 	[[ -z $${EVERY_FAULT:-} ]] || options+=(--every-fault)
-	[[ -n $${ALL:-} ]] || options+=(--passed .build/passed-targets.tsv)
+	options+=(--passed .build/passed-targets.tsv)
+	[[ -z "$${ALL:-}$${EVERY_FAULT:-}$(TEST_PACKAGES)" ]] || options+=(--all)
 	[[ -z $${JOBS:-} ]] || options+=(--jobs "$$JOBS")
 	[[ -z $${TEST:-} ]] || options+=(--filter "$$TEST")
 	exec "$$(swift build --show-bin-path)/TestRunner" test "$${options[@]}"
@@ -80,9 +82,16 @@ check: dependencies
 	[[ -z $${SEED:-} ]] || options+=(--seed "$$SEED")
 	exec "$$(swift build --show-bin-path)/TestRunner" check "$${options[@]}"
 
+# Lints only files that changed since all files passed.
 format-check:
 	echo "== linting"
-	swift format lint --strict --parallel --recursive $(SOURCES)
+	mkdir -p .build
+	touch .build/linting
+	changed=()
+	[[ ! .build/linted -nt .swift-format ]] || changed=(-newer .build/linted)
+	find $(SOURCES) -name '.build*' -prune -o -name '*.swift' "$${changed[@]}" -print0 \
+	    | xargs -0 -r swift format lint --strict --parallel
+	mv .build/linting .build/linted
 
 format:
 	swift format format --in-place --parallel --recursive $(SOURCES)
@@ -112,7 +121,7 @@ dependencies:
 	"$${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$${missing[@]}"
 
 clean:
-	rm -rf .build .build-tsan .build-release Tests/Benchmarks/.build
+	rm -rf .build .build-tsan .build-release Tests/Benchmarks/.build Tests/Fuzzing/.build
 
 # Does not start or enable anything; Daemon/TandemDaemon/TandemDaemon.docc/Service.md describes how to do that.
 # The units refer to the installed binaries.

@@ -36,9 +36,7 @@ let suites: [Target] = [
     suite("TandemIOTests", ["TandemIO"]),
     suite("TandemModelTests", ["TandemIO", "TandemModel"]),
     suite("TandemQueryTests", ["FuzzTargets", "TandemIO", "TandemModel", "TandemQuery"]),
-    suite(
-        "TandemResultsTests",
-        ["TandemIO", "TandemModel", "TandemQuery", "TandemResults", "TestWorlds"]),
+    suite("TandemResultsTests", ["TandemIO", "TandemModel", "TandemQuery", "TandemResults"]),
     suite("TandemJournalTests", ["TandemIO", "TandemJournal"], exclude: ["Fixtures"]),
     suite("TandemStoreTests", ["TandemIO", "TandemModel", "TandemQuery", "TandemStore"]),
     suite(
@@ -157,7 +155,8 @@ let package = Package(
         .executableTarget(
             name: "worldcup", dependencies: ["Tandem", arguments], path: "Sources/worldcup",
             resources: [.copy("Resources/worldcup-2022.json")], swiftSettings: strict),
-        // Shared by all test targets: seeds, volumes, directories, threads that may block.
+        // Shared by all test targets: seeds, volumes, directories, threads that may block, small
+        // lists and the rules for reports of their changes.
         .target(
             name: "TestSupport", dependencies: ["TandemIO"], path: "Tests/TestSupport",
             swiftSettings: strict),

@@ -15,16 +15,9 @@ import Testing
 
     /// A stopped store of ten pages, in segments of two.
     @MainActor private func fill() throws {
-        let daemon = try place.serve(options: ["--segment-kibibytes", "64"])
+        let daemon = try place.serveSmallSegments()
         try place.savePages(10)
         #expect(daemon.end(SIGTERM) == 0)
-    }
-
-    private var segments: [String] {
-        get throws {
-            try files.list(place.store + "/journal").filter { $0.hasSuffix(".journal") }
-                .map { "\(place.store)/journal/\($0)" }
-        }
     }
 
     /// Returns the output of a daemon that fails to start, and expects its exit code.
@@ -66,7 +59,7 @@ import Testing
 
     @Test @MainActor func `a damaged journal next to an intact store is salvaged`() throws {
         try fill()
-        let file = try files.open(try segments[1], .readWrite)
+        let file = try files.open(try segments(of: place.store)[1], .readWrite)
         try file.write([0x55, 0xaa], at: 4_096 + 200)
         file.close()
         try expectWhole(try follow(try refusal(), "salvage"))
@@ -76,20 +69,22 @@ import Testing
 
     @Test @MainActor func `a journal that lost its end is salvaged`() throws {
         try fill()
-        try files.remove(try #require(try segments.last))
+        try files.remove(try #require(try segments(of: place.store).last))
         try expectWhole(try follow(try refusal(), "salvage"))
     }
 
     @Test @MainActor func `a lost journal is salvaged`() throws {
         try fill()
-        for segment in try segments { try files.remove(segment) }
+        for segment in try segments(of: place.store) { try files.remove(segment) }
         try expectWhole(try follow(try refusal(), "salvage"))
     }
 
     @Test(arguments: [false, true]) @MainActor
     func `a journal that backup refuses is salvaged`(_ isLost: Bool) throws {
         try fill()
-        for segment in try segments.suffix(isLost ? 10 : 1) { try files.remove(segment) }
+        for segment in try segments(of: place.store).suffix(isLost ? 10 : 1) {
+            try files.remove(segment)
+        }
         let backup = try CommandRun("tandem", ["backup", place.path + "/b", "-D", place.store])
         #expect(backup.code == 1)
         try expectWhole(try follow(backup.output, "salvage"))

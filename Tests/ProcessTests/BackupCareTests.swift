@@ -14,25 +14,9 @@ import Testing
 
     init() throws { place = try Place() }
 
-    private func tandem(_ arguments: String...) throws -> CommandRun {
-        try CommandRun("tandem", arguments)
-    }
-
-    private func segments(_ directory: String) throws -> [String] {
-        try files.list(directory + "/journal").filter { $0.hasSuffix(".journal") }
-            .map { "\(directory)/journal/\($0)" }
-    }
-
-    private func flip(_ path: String, at offset: UInt64) throws {
-        let file = try files.open(path, .readWrite)
-        defer { file.close() }
-        let byte = try file.read(count: 1, at: offset)
-        try file.write([byte[0] ^ 4], at: offset)
-    }
-
     /// A stopped store with segments of two pages each.
     @MainActor private func fill() throws {
-        let daemon = try place.serve(options: ["--segment-kibibytes", "64"])
+        let daemon = try place.serveSmallSegments()
         try place.savePages(10)
         #expect(daemon.end(SIGTERM) == 0)
     }
@@ -41,21 +25,22 @@ import Testing
         throws
     {
         try fill()
-        expect(try tandem("backup", backup, "-D", place.store), 0)
-        expect(try tandem("restore", backup, "--store", restored), 0)
-        expect(try tandem("verify", "-D", restored), 0, "no problems")
+        expect(try runTandem("backup", backup, "-D", place.store), 0)
+        expect(try runTandem("restore", backup, "--store", restored), 0)
+        expect(try runTandem("verify", "-D", restored), 0, "no problems")
         let daemon = try place.serve(restored)
         #expect(daemon.end(SIGTERM) == 0)
-        expect(try tandem("verify", "-D", restored), 0, "no problems")
+        expect(try runTandem("verify", "-D", restored), 0, "no problems")
     }
 
     @Test @MainActor func `a backup is refused if anything that it copies is damaged`() throws {
         try fill()
         // In the first transaction of the copied segment, which the store has applied.
-        let last = try #require(try segments(place.store).last)
+        let last = try #require(try segments(of: place.store).last)
         try flip(last, at: 4_096 + 200)
         expect(
-            try tandem("backup", backup, "-D", place.store), 1, "the journal is damaged: \(last)")
+            try runTandem("backup", backup, "-D", place.store), 1, "the journal is damaged: \(last)"
+        )
         #expect(!files.exists(backup) && !files.exists(backup + ".unfinished"))
     }
 
@@ -63,32 +48,33 @@ import Testing
         throws
     {
         try fill()
-        try files.remove(try #require(try segments(place.store).last))
+        try files.remove(try #require(try segments(of: place.store).last))
         expect(
-            try tandem("backup", backup, "-D", place.store), 1, "transactions are missing")
+            try runTandem("backup", backup, "-D", place.store), 1, "transactions are missing")
         #expect(!files.exists(backup))
         try files.removeTree(place.store + "/journal")
-        expect(try tandem("backup", backup, "-D", place.store), 1, "there is no journal in")
+        expect(try runTandem("backup", backup, "-D", place.store), 1, "there is no journal in")
     }
 
     @Test @MainActor func `a backup is verified without being restored`() throws {
         try fill()
-        expect(try tandem("backup", backup, "-D", place.store), 0)
+        expect(try runTandem("backup", backup, "-D", place.store), 0)
         let before = try files.list(backup + "/store")
-        expect(try tandem("verify", backup), 0, "store: at position 11", "no problems")
+        expect(try runTandem("verify", backup), 0, "store: at position 11", "no problems")
         #expect(try files.list(backup + "/store") == before)
         let names = try files.list(backup + "/journal").map { "\(backup)/journal/\($0)" }
         for path in names + [backup + "/store/data.mdb"] {
             try flip(path, at: 5_000)
-            expect(try tandem("verify", backup), 1, path)
+            expect(try runTandem("verify", backup), 1, path)
             try flip(path, at: 5_000)
         }
-        expect(try tandem("verify", backup), 0, "no problems")
-        expect(try tandem("verify", place.store), 1, "there is no backup in", "verify -D")
+        expect(try runTandem("verify", backup), 0, "no problems")
+        expect(try runTandem("verify", place.store), 1, "there is no backup in", "verify -D")
         let none = place.path + "/none"
-        expect(try tandem("verify", none), 1, "there is no directory \(none)")
-        expect(try tandem("restore", none, "--store", restored), 1, "there is no directory \(none)")
-        expect(try tandem("verify", backup, "-D", place.store), 2, "cannot be combined")
+        expect(try runTandem("verify", none), 1, "there is no directory \(none)")
+        expect(
+            try runTandem("restore", none, "--store", restored), 1, "there is no directory \(none)")
+        expect(try runTandem("verify", backup, "-D", place.store), 2, "cannot be combined")
     }
 
     @Test @MainActor func `backup and restore create no parents and remove no foreign files`()
@@ -96,16 +82,16 @@ import Testing
     {
         try fill()
         let deep = place.path + "/none/deep"
-        expect(try tandem("backup", deep, "-D", place.store), 1, "there is no directory")
+        expect(try runTandem("backup", deep, "-D", place.store), 1, "there is no directory")
         #expect(!files.exists(place.path + "/none"))
         try files.createDirectory(backup + ".unfinished/photos", mode: 0o700)
-        expect(try tandem("backup", backup, "-D", place.store), 1, "has other files")
+        expect(try runTandem("backup", backup, "-D", place.store), 1, "has other files")
         #expect(files.exists(backup + ".unfinished/photos"))
         try files.removeTree(backup + ".unfinished")
-        expect(try tandem("backup", backup, "-D", place.store), 0)
-        expect(try tandem("restore", backup, "--store", deep), 1, "there is no directory")
+        expect(try runTandem("backup", backup, "-D", place.store), 0)
+        expect(try runTandem("restore", backup, "--store", deep), 1, "there is no directory")
         try files.createDirectory(restored + ".restoring/photos", mode: 0o700)
-        expect(try tandem("restore", backup, "--store", restored), 1, "has other files")
+        expect(try runTandem("restore", backup, "--store", restored), 1, "has other files")
         #expect(files.exists(restored + ".restoring/photos") && !files.exists(restored))
     }
 
@@ -113,43 +99,45 @@ import Testing
         throws
     {
         try fill()
-        let whole = try tandem("dump", "-D", place.store).output
+        let whole = try runTandem("dump", "-D", place.store).output
         // In the middle of the journal: the store has applied all of it.
-        let second = try segments(place.store)[1]
+        let second = try segments(of: place.store)[1]
         try flip(second, at: 4_096 + 200)
         expect(
-            try tandem("salvage", place.store, "--to", restored), 0, "store: read at position 11",
-            "\(second) at offset", "the store has these changes, but their history is gone",
+            try runTandem("salvage", place.store, "--to", restored), 0,
+            "store: read at position 11", "\(second) at offset",
+            "the store has these changes, but their history is gone",
             "salvaged \(restored) at position 11")
         #expect(
-            try tandem("dump", "-D", restored).lines.count == whole.split(separator: "\n").count)
+            try runTandem("dump", "-D", restored).lines.count == whole.split(separator: "\n").count)
         let daemon = try place.serve(restored)
         try place.savePages(1)
         #expect(daemon.end(SIGTERM) == 0)
-        expect(try tandem("verify", "-D", restored), 0, "no problems")
-        expect(try tandem("salvage", place.store, "--to", restored), 1, "exists")
+        expect(try runTandem("verify", "-D", restored), 0, "no problems")
+        expect(try runTandem("salvage", place.store, "--to", restored), 1, "exists")
         // Without the store, only the transactions before the damage are left.
         try files.removeTree(place.store + "/store")
         let other = place.path + "/other"
         expect(
-            try tandem("salvage", place.store, "--to", other), 1, "store: not used",
+            try runTandem("salvage", place.store, "--to", other), 1, "store: not used",
             second, "lost: ", "not everything could be salvaged")
-        expect(try tandem("check", "-D", other), 0, "no faults")
-        expect(try tandem("salvage", place.path, "--to", other + "2"), 1, "nothing can be salvaged")
+        expect(try runTandem("check", "-D", other), 0, "no faults")
+        expect(
+            try runTandem("salvage", place.path, "--to", other + "2"), 1, "nothing can be salvaged")
         #expect(try files.list(place.path).allSatisfy { !$0.hasSuffix(".salvaging") })
     }
 
     @Test @MainActor func `a slash after the name of a target makes no difference`() throws {
         try fill()
-        expect(try tandem("backup", backup + "/", "-D", place.store), 0)
-        expect(try tandem("restore", backup, "--store", restored + "//"), 0)
+        expect(try runTandem("backup", backup + "/", "-D", place.store), 0)
+        expect(try runTandem("restore", backup, "--store", restored + "//"), 0)
         let other = place.path + "/other"
-        expect(try tandem("salvage", restored, "--to", other + "/"), 0, "salvaged \(other) at")
+        expect(try runTandem("salvage", restored, "--to", other + "/"), 0, "salvaged \(other) at")
         #expect(
             try files.list(place.path).filter { !$0.hasPrefix("socket") }
                 == ["backup", "other", "restored", "store"])
         let inside = place.store + "/inside"
-        expect(try tandem("salvage", place.store, "--to", inside), 2, "is inside ")
+        expect(try runTandem("salvage", place.store, "--to", inside), 2, "is inside ")
         #expect(!files.exists(inside))
     }
 
@@ -159,26 +147,26 @@ import Testing
         // The remains of an attempt that was killed.
         try files.createDirectory(restored + ".salvaging/copy", mode: 0o700)
         expect(
-            try tandem("salvage", place.store, "--to", restored), 0,
+            try runTandem("salvage", place.store, "--to", restored), 0,
             "store: not used: ", "is truncated", "journal: applied positions 1 to 11",
             "salvaged \(restored) at position 11")
-        expect(try tandem("check", "-D", restored), 0, "no faults")
+        expect(try runTandem("check", "-D", restored), 0, "no faults")
         #expect(!files.exists(restored + ".salvaging"))
     }
 
     @Test @MainActor func `salvage names the lost positions, and suggests no rebuild`() throws {
         try fill()
-        let segments = try segments(place.store)
+        let segments = try segments(of: place.store)
         let first = try #require(UInt64(segments[2].suffix(24).prefix(16), radix: 16))
         try flip(segments[2], at: 4_096 + 200)
         try files.removeTree(place.store + "/store")
-        let run = try tandem("salvage", place.store, "--to", restored)
+        let run = try runTandem("salvage", place.store, "--to", restored)
         expect(run, 1, "lost: positions \(first) to 11\n")
         // Without a journal nothing can be rebuilt.
         try CommandRun(
             shell: "rm -r '\(restored)/journal' && truncate -s 5000 '\(restored)/store/data.mdb'"
         ).check()
-        let none = try tandem("salvage", restored, "--to", place.path + "/other")
+        let none = try runTandem("salvage", restored, "--to", place.path + "/other")
         expect(none, 1, "nothing can be salvaged")
         #expect(!none.output.contains("tandem rebuild"), "\(none.output)")
     }

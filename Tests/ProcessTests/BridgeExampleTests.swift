@@ -65,7 +65,7 @@ import Testing
 
     private func run(_ example: Example, _ program: String, _ option: String) throws {
         let place = try Place()
-        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        let daemon = try place.serve()
         defer { daemon.end(SIGTERM) }
         let path = ThisProcess.environment("PATH") ?? "/usr/bin:/bin"
         let run = try CommandRun(

@@ -160,8 +160,7 @@ struct BridgedDaemon {
 
     init(_ options: [String] = []) throws {
         place = try Place()
-        daemon = try DaemonProcess.serving(
-            store: place.store, socket: place.socket, options: options)
+        daemon = try place.serve(options: options)
     }
 
     func bridge(_ author: String = "bridge") throws -> BridgeProcess {

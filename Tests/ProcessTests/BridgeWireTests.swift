@@ -145,7 +145,7 @@ import Testing
 
     @Test func `a killed daemon is restarted, and no change is missed or repeated`() throws {
         let place = try Place()
-        var daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        var daemon = try place.serve()
         let (one, two) = (try BridgeProcess(place.socket), try BridgeProcess(place.socket))
         try one.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)
         _ = one.drainEvents()
@@ -156,7 +156,7 @@ import Testing
                 #"{"do": "save", "ops": [{"insert": "Team", "set": {"name": "\#(round)a"}}]}"#)
             daemon.end(SIGKILL)
             #expect(try one.event()["state"] == .string("lost"))
-            daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+            daemon = try place.serve()
             // Sent at once: the request waits for the connection.
             try one.ask(
                 #"{"do": "save", "ops": [{"insert": "Team", "set": {"name": "\#(round)b"}}]}"#)
@@ -224,7 +224,7 @@ import Testing
 
     @Test func `law 3: a save without an answer leaves no state and may be retried`() throws {
         let place = try Place()
-        var daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        var daemon = try place.serve()
         let bridge = try BridgeProcess(place.socket)
         try bridge.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)
         let save = #"""
@@ -239,7 +239,7 @@ import Testing
         // Whether the save was sent before the daemon died depends on the scheduler.
         let code = answer["error"]?["code"]?.string
         #expect(code == "unknownOutcome" || code == "disconnected", "\(answer)")
-        daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        daemon = try place.serve()
         #expect(try bridge.ask(#"{"do": "fetch", "entity": "Team"}"#).ids.isEmpty)
         #expect(
             try bridge.refusal(#"{"do": "save", "ops": [{"delete": "$t"}]}"#) == "unknownObject")
@@ -321,7 +321,7 @@ import Testing
         try lonely.withLock { bridge in
             let answer = try bridge.read()
             #expect(answer["error"]?["code"] == .string("disconnected"), "\(answer)")
-            let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+            let daemon = try place.serve()
             defer { daemon.end(SIGTERM) }
             #expect(try bridge.ask(#"{"do": "schema"}"#)["position"] == .int(0))
             #expect(bridge.drainEvents().isEmpty)

@@ -159,7 +159,9 @@ import Testing
         #expect(row() ?? 0 > 60)
         try CommandRun(shell: "echo >'\(go)'").check()
         #expect((1..<40).contains(row() ?? 0))
-        watcher.terminate()
+        // After SIGTERM, `script` waits for two seconds. Its end hangs up the terminal, which ends
+        // `tandem`, too.
+        watcher.kill()
         watcher.wait()
     }
 

@@ -18,10 +18,6 @@ import Testing
 
     init() throws { place = try Place() }
 
-    private func tandem(_ arguments: String...) throws -> CommandRun {
-        try CommandRun("tandem", arguments)
-    }
-
     /// Runs `body` while a client saves as fast as it can, then ends the daemon.
     private func saving(on daemon: DaemonProcess, _ body: () throws -> Void = {}) throws {
         let saver = Saver("stream", place)
@@ -43,24 +39,24 @@ import Testing
     @Test func `check finds nothing while a daemon runs, and damage is repaired offline`() throws {
         try fill()
         let daemon = try place.serve()
-        expect(try tandem("check", "-D", place.store), 0, "no faults")
-        expect(try tandem("check", "--repair", "--yes", "-D", place.store), 1, "held by process")
+        expect(try runTandem("check", "-D", place.store), 0, "no faults")
+        expect(try runTandem("check", "--repair", "--yes", "-D", place.store), 1, "held by process")
         #expect(daemon.end(SIGTERM) == 0)
-        let before = try tandem("dump", "-D", place.store)
+        let before = try runTandem("dump", "-D", place.store)
         let number: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 1]
         try alter { try $0.repair([.delete(.numbers, key: number)]) }
-        expect(try tandem("check", "-D", place.store), 1, "unnotedNumber: Note/1: ", "--repair")
-        let json = try tandem("check", "-D", place.store, "-o", "json").json
+        expect(try runTandem("check", "-D", place.store), 1, "unnotedNumber: Note/1: ", "--repair")
+        let json = try runTandem("check", "-D", place.store, "-o", "json").json
         #expect(json.first?["kind"]?.string == "unnotedNumber")
         expect(
-            try tandem("check", "--repair", "--dry-run", "-D", place.store), 1,
+            try runTandem("check", "--repair", "--dry-run", "-D", place.store), 1,
             "would put numbers 0000000000000001", "nothing was changed")
-        expect(try tandem("check", "-D", place.store), 1, "1 fault")
-        expect(try tandem("check", "--repair", "--yes", "-D", place.store), 0, "changed 1 key")
-        expect(try tandem("check", "-D", place.store), 0, "no faults")
-        #expect(try tandem("dump", "-D", place.store).output == before.output)
-        expect(try tandem("check", "--yes", "-D", place.store), 2, "--repair")
-        expect(try tandem("check", "-D", place.path + "/none"), 1, "there is no store in")
+        expect(try runTandem("check", "-D", place.store), 1, "1 fault")
+        expect(try runTandem("check", "--repair", "--yes", "-D", place.store), 0, "changed 1 key")
+        expect(try runTandem("check", "-D", place.store), 0, "no faults")
+        #expect(try runTandem("dump", "-D", place.store).output == before.output)
+        expect(try runTandem("check", "--yes", "-D", place.store), 2, "--repair")
+        expect(try runTandem("check", "-D", place.path + "/none"), 1, "there is no store in")
     }
 
     private func alter(_ body: (Store) throws -> Void) throws {
@@ -74,17 +70,17 @@ import Testing
     @Test func `law 6: a lost store is refused by the daemon and rebuilt from the journal`() throws
     {
         try fill()
-        let before = try tandem("dump", "--hash", "-D", place.store)
+        let before = try runTandem("dump", "--hash", "-D", place.store)
         try files.removeTree(place.store + "/store")
         let refused = try CommandRun(
             "tandemd", ["--store", place.store, "--socket", place.socket])
         expect(refused, 78, "data.mdb", "tandem rebuild")
-        expect(try tandem("check", "-D", place.store), 1, "tandem rebuild")
-        expect(try tandem("rebuild", "-D", place.store), 0, "rebuilt", "no faults")
-        #expect(try tandem("dump", "--hash", "-D", place.store).output == before.output)
+        expect(try runTandem("check", "-D", place.store), 1, "tandem rebuild")
+        expect(try runTandem("rebuild", "-D", place.store), 0, "rebuilt", "no faults")
+        #expect(try runTandem("dump", "--hash", "-D", place.store).output == before.output)
         let daemon = try place.serve()
-        expect(try tandem("rebuild", "-D", place.store), 1, "held by process", "stop the daemon")
-        let count = try tandem("count", "Note", "--socket", place.socket)
+        expect(try runTandem("rebuild", "-D", place.store), 1, "held by process", "stop the daemon")
+        let count = try runTandem("count", "Note", "--socket", place.socket)
         #expect((Int(count.output.dropLast()) ?? 0) >= 20)
         #expect(daemon.end(SIGTERM) == 0)
         #expect(try Journaled(place).storeDump() == Journaled(place).replayedDump())
@@ -102,34 +98,34 @@ import Testing
         try file.write([UInt8](repeating: 0, count: 2_000), at: end - 2_000)
         file.close()
         let before = try Data(contentsOf: URL(fileURLWithPath: place.store + "/store/data.mdb"))
-        expect(try tandem("rebuild", "-D", place.store), 1, "but the store is at position")
+        expect(try runTandem("rebuild", "-D", place.store), 1, "but the store is at position")
         let after = try Data(contentsOf: URL(fileURLWithPath: place.store + "/store/data.mdb"))
         #expect(before == after)
-        expect(try tandem("rebuild", "-D", place.path), 1, "there is no journal in")
+        expect(try runTandem("rebuild", "-D", place.path), 1, "there is no journal in")
     }
 
     @Test func `law 6: a backup during a stream of saves equals the store at its position`() throws
     {
         let daemon = try place.serve()
         var run: CommandRun?
-        try saving(on: daemon) { run = try tandem("backup", backup, "-D", place.store) }
+        try saving(on: daemon) { run = try runTandem("backup", backup, "-D", place.store) }
         expect(try #require(run), 0, "backed up")
         let manifest = try StoreBackup.verify(backup)
         let end = try Journaled(place)
         #expect(manifest.position > 0 && manifest.last <= UInt64(end.transactions.count))
-        expect(try tandem("restore", backup, "--store", restored), 0, "restored")
+        expect(try runTandem("restore", backup, "--store", restored), 0, "restored")
         #expect(
-            try tandem("dump", "--hash", "-D", restored).output
+            try runTandem("dump", "--hash", "-D", restored).output
                 == "\(manifest.position) \(manifest.stateHash)\n")
         // The daemon applies the tail; then the store equals the live journal applied up to that
         // position.
         let second = try place.serve(restored)
         #expect(second.end(SIGTERM) == 0)
         let expected = try Self.dump(of: end.encoded.prefix(Int(manifest.last)), in: place)
-        #expect(try tandem("dump", "-D", restored).lines == expected)
-        expect(try tandem("check", "-D", restored), 0, "no faults")
-        expect(try tandem("restore", backup, "--store", restored), 1, "is not empty")
-        expect(try tandem("backup", backup, "-D", place.store), 1, "exists")
+        #expect(try runTandem("dump", "-D", restored).lines == expected)
+        expect(try runTandem("check", "-D", restored), 0, "no faults")
+        expect(try runTandem("restore", backup, "--store", restored), 1, "is not empty")
+        expect(try runTandem("backup", backup, "-D", place.store), 1, "exists")
     }
 
     /// An update to a small number ends in zeros, like the free space after it.
@@ -153,16 +149,17 @@ import Testing
             page["number"] = .int(1)
         }
         #expect(daemon.end(SIGTERM) == 0)
-        let dump = try tandem("dump", "-D", place.store).output
+        let dump = try runTandem("dump", "-D", place.store).output
         // The save is in the journal alone, as it is until the next checkpoint.
         try behind.write(to: checkpoint)
         expect(
-            try tandem("backup", backup, "-D", place.store), 0, "journal to position \(last.number)"
+            try runTandem("backup", backup, "-D", place.store), 0,
+            "journal to position \(last.number)"
         )
         #expect(try StoreBackup.verify(backup).last == last.number)
-        expect(try tandem("restore", backup, "--store", restored), 0)
+        expect(try runTandem("restore", backup, "--store", restored), 0)
         #expect(try place.serve(restored).end(SIGTERM) == 0)
-        #expect(try tandem("dump", "-D", restored).output == dump)
+        #expect(try runTandem("dump", "-D", restored).output == dump)
     }
 
     private static func dump(
@@ -184,15 +181,15 @@ import Testing
     {
         try fill()
         let daemon = try place.serve()
-        let end = try tandem("wait", "1", "--socket", place.socket)
+        let end = try runTandem("wait", "1", "--socket", place.socket)
         expect(end, 0)
         let old = end.output.trimmingCharacters(in: .newlines)
-        expect(try tandem("wait", old, "--socket", place.socket), 0)
-        expect(try tandem("backup", backup, "-D", place.store), 0)
+        expect(try runTandem("wait", old, "--socket", place.socket), 0)
+        expect(try runTandem("backup", backup, "-D", place.store), 0)
         #expect(daemon.end(SIGTERM) == 0)
-        expect(try tandem("restore", backup, "--store", restored), 0)
+        expect(try runTandem("restore", backup, "--store", restored), 0)
         let second = try place.serve(restored)
-        expect(try tandem("wait", old, "--socket", place.socket), 5, "another log or epoch")
+        expect(try runTandem("wait", old, "--socket", place.socket), 5, "another log or epoch")
         let position: Position = try #require(Position(old))
         let resumed = try WireClient(
             place.socket,
@@ -201,12 +198,12 @@ import Testing
         #expect(resumed.welcome.epoch == 2)
         resumed.close()
         #expect(second.end(SIGTERM) == 0)
-        expect(try tandem("check", "-D", restored), 0, "no faults")
+        expect(try runTandem("check", "-D", restored), 0, "no faults")
     }
 
     @Test func `a damaged backup is refused by name`() throws {
         try fill()
-        expect(try tandem("backup", backup, "-D", place.store), 0)
+        expect(try runTandem("backup", backup, "-D", place.store), 0)
         let journal = try #require(try files.list(backup + "/journal").first)
         for name in ["store/data.mdb", "journal/\(journal)", "manifest.json"] {
             let path = backup + "/" + name
@@ -215,12 +212,12 @@ import Testing
             flipped[whole.count / 2] ^= 4
             for damaged in [flipped, whole.dropLast(whole.count / 2)] {
                 try damaged.write(to: URL(fileURLWithPath: path))
-                expect(try tandem("restore", backup, "--store", restored), 1, path)
+                expect(try runTandem("restore", backup, "--store", restored), 1, path)
                 #expect(!files.exists(restored))
             }
             try whole.write(to: URL(fileURLWithPath: path))
         }
-        expect(try tandem("restore", backup, "--store", restored), 0)
+        expect(try runTandem("restore", backup, "--store", restored), 0)
     }
 
     @Test func `law 3: a kill during backup or restore leaves nothing that looks complete`() throws
@@ -234,16 +231,16 @@ import Testing
                 try files.removeTree(backup)
             }
         }
-        expect(try tandem("backup", backup, "-D", place.store), 0)
+        expect(try runTandem("backup", backup, "-D", place.store), 0)
         #expect(!files.exists(unfinished))
         let restoring = restored + ".restoring"
         for stage in ["", "/store/data.mdb", "/journal", "/journal/lock", "/journal/spare.new"] {
             try kill(["restore", backup, "--store", restored], when: restoring + stage)
             guard files.exists(restored) else { continue }
-            expect(try tandem("check", "-D", restored), 0)
+            expect(try runTandem("check", "-D", restored), 0)
             try files.removeTree(restored)
         }
-        expect(try tandem("restore", backup, "--store", restored), 0)
+        expect(try runTandem("restore", backup, "--store", restored), 0)
         #expect(!files.exists(restoring))
         let daemon = try place.serve(restored)
         #expect(daemon.end(SIGTERM) == 0)
@@ -272,18 +269,18 @@ import Testing
         }
         try write(40)
         #expect(daemon.end(SIGTERM) == 0)
-        expect(try tandem("backup", backup, "-D", place.store), 0)
+        expect(try runTandem("backup", backup, "-D", place.store), 0)
         daemon = try place.serve()
         try write(5)
         #expect(daemon.end(SIGTERM) == 0)
-        let before = try tandem("dump", "--hash", "-D", place.store).output
+        let before = try runTandem("dump", "--hash", "-D", place.store).output
         let first = try #require(
             try files.list(place.store + "/journal").first { $0.hasSuffix(".journal") })
         try files.remove(place.store + "/journal/" + first)
         expect(
-            try tandem("rebuild", "-D", place.store), 1, "begins at position", "--from")
-        expect(try tandem("rebuild", "--from", backup, "-D", place.store), 0, "rebuilt")
-        #expect(try tandem("dump", "--hash", "-D", place.store).output == before)
+            try runTandem("rebuild", "-D", place.store), 1, "begins at position", "--from")
+        expect(try runTandem("rebuild", "--from", backup, "-D", place.store), 0, "rebuilt")
+        #expect(try runTandem("dump", "--hash", "-D", place.store).output == before)
         try place.serve().end(SIGTERM)
     }
 }

@@ -35,6 +35,11 @@ struct CommandRun {
     }
 }
 
+/// Runs `tandem` with exactly these arguments.
+func runTandem(_ arguments: String...) throws -> CommandRun {
+    try CommandRun("tandem", arguments)
+}
+
 /// Expects an exit code, and an output that contains these parts.
 func expect(
     _ run: CommandRun, _ code: Int32, _ parts: String...,

@@ -19,15 +19,14 @@ import Testing
         """
 
     @MainActor private func seed() throws -> Position {
-        let container = PersistentContainer(
-            model: try Model(parsing: Self.model), socket: place.socket, author: "seeder")
-        let context = container.makeContext(name: "seeds")
-        let team = try context.insert("Team")
-        team["name"] = .string("Qatar")
-        team["wins"] = .int(0)
-        try context.save()
-        team["wins"] = .int(1)
-        return try context.save()
+        try place.seed(Self.model) { context in
+            let team = try context.insert("Team")
+            team["name"] = .string("Qatar")
+            team["wins"] = .int(0)
+            try context.save()
+            team["wins"] = .int(1)
+            return try context.save()
+        }
     }
 
     @Test @MainActor func `log prints every transaction, oldest first`() throws {

@@ -56,8 +56,7 @@ import Testing
     {
         let place = try Place()
         let path = try file("limits:\n  connections: 11\n", in: place)
-        let daemon = try DaemonProcess.serving(
-            store: place.store, socket: place.socket, options: ["--config", path])
+        let daemon = try place.serve(options: ["--config", path])
         func connections() throws -> String {
             try CommandRun("tandem", ["config", "limits.connections", "--socket", place.socket])
                 .lines.first ?? ""
@@ -112,8 +111,7 @@ import Testing
     @Test func `mode and group of the socket are as configured`() throws {
         let place = try Place()
         let path = try file("socket:\n  mode: 0600\n  group: \(getegid())\n", in: place)
-        let daemon = try DaemonProcess.serving(
-            store: place.store, socket: place.socket, options: ["--config", path])
+        let daemon = try place.serve(options: ["--config", path])
         var facts = stat()
         #expect(stat(place.socket, &facts) == 0)
         #expect(facts.st_mode & 0o777 == 0o600 && facts.st_gid == getegid())
@@ -136,8 +134,7 @@ import Testing
     @Test(.enabled(if: canBeOthers, "takes root, setpriv, and programs that others may run"))
     func `a user without access to the socket or the store gets a permission error`() throws {
         let place = try Place()
-        let daemon = try DaemonProcess.serving(
-            store: place.store, socket: place.socket, options: ["--set", "socket.mode=0600"])
+        let daemon = try place.serve(options: ["--set", "socket.mode=0600"])
         chmod(place.path, 0o755)
         let tool = DaemonProcess.products + "/tandem"
         func run(_ words: String...) throws -> CommandRun {
@@ -174,9 +171,7 @@ import Testing
         let place = try Place()
         let text = "roles:\n  others: none\n  reader:\n    groups: [4242]\n"
         let path = try file(text, in: place)
-        let daemon = try DaemonProcess.serving(
-            store: place.store, socket: place.socket,
-            options: ["--config", path, "--set", "socket.mode=0666"])
+        let daemon = try place.serve(options: ["--config", path, "--set", "socket.mode=0666"])
         chmod((place.store as NSString).deletingLastPathComponent, 0o755)
         let tool = DaemonProcess.products + "/tandem"
         func run(_ group: Int, _ words: [String]) throws -> CommandRun {

@@ -9,7 +9,7 @@ import Testing
 @testable import TandemStore
 
 /// A daemon that runs out of space in the middle of saves, seen by real clients.
-@Suite(.ownThread, .serialized) struct DiskFullTests {
+@Suite(.ownThread) struct DiskFullTests {
     /// A daemon, a reader with a controller, a writer, and the means to use up their space.
     private final class World {
         let scarcity: Scarcity
@@ -31,8 +31,7 @@ import Testing
                 disk = nil
             }
             place = try Place(store: disk.map { $0.path + "/store" })
-            daemon = try DaemonProcess.serving(
-                store: place.store, socket: place.socket, options: options)
+            daemon = try place.serve(options: options)
             reader = try BridgeProcess(place.socket, author: "reader")
             try reader.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)
             try reader.ask(
@@ -90,8 +89,8 @@ import Testing
         /// Waits until the daemon reports that it accepts saves.
         func awaitRoom(_ client: WireClient) throws {
             _ = try client.ask(.sync(Sync()))
-            for _ in 0..<120 where client.states.last?.isReadOnly == true {
-                _ = try client.ask(.sync(Sync(number: .max, timeoutMilliseconds: 250)))
+            for _ in 0..<1_200 where client.states.last?.isReadOnly == true {
+                _ = try client.ask(.sync(Sync(number: .max, timeoutMilliseconds: 25)))
             }
             #expect(client.states.last?.isReadOnly == false, "no word of room within 30 s")
         }
@@ -248,7 +247,7 @@ import Testing
     @Test(.enabled(if: isInstalled("strace"), "strace is not installed"))
     func `law 3: an exhausted quota is treated as a full disk`() throws {
         let place = try Place()
-        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        let daemon = try place.serve()
         let bridge = try BridgeProcess(place.socket)
         try bridge.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)
         _ = try bridge.finish()

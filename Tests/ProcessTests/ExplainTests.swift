@@ -15,7 +15,7 @@ import Testing
 
     @Test @MainActor func `explain shows the plan, the rows and errors`() throws {
         let place = try Place()
-        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        let daemon = try place.serve()
         defer { daemon.end(SIGTERM) }
         let container = PersistentContainer(
             model: try Model(parsing: Self.model), socket: place.socket, author: "seeder")

@@ -94,7 +94,8 @@ import Testing
                 ["fetch", "Team", "--where", "\(wrong) = 1"], ["count", "Team"], ["count", wrong],
                 ["explain", "Team", "--where", "name = 'a'"], ["explain", wrong],
                 ["schema"], ["schema", "check", wrong], ["schema", "diff", wrong],
-                ["wait", "1"], ["wait", wrong], ["top"], ["top", "-o", "json"],
+                ["wait", "1"], ["wait", wrong], ["top", "-d", "0.05"],
+                ["top", "-d", "0.05", "-o", "json"],
                 ["insert", "Team", "name=" + wrong], ["insert", "Team", wrong + "=1"],
                 ["insert", "Player", "team=name:none" + wrong],
                 ["update", "Team/1", "zone=" + wrong], ["delete", "Team/9"], ["delete", wrong],
@@ -191,7 +192,7 @@ import Testing
         let own = try Regex("\u{1b}\\[(H|2J|K|J)")
         for words in [
             "log -o csv", "log -o export", "export Team -o csv", "history Team/1 -o csv",
-            "log --color=never", "top -n 1 --color=never", "blame Team/1 --color=never",
+            "log --color=never", "top -n 1 -d 0.05 --color=never", "blame Team/1 --color=never",
             "show Team/1 --color=never", "diff 1 --color=never",
         ] {
             let tandem = "'\(DaemonProcess.products)/tandem' \(words) --socket '\(place.socket)'"

@@ -182,7 +182,7 @@ import Testing
     @Test func `a bar and a warning show no control character of a path`() throws {
         expectPrintable(ProgressBar("unpack \(Self.hostile)").label, "a bar")
         let other = try Place(store: place.path + "/" + Self.hostile)
-        let daemon = try other.serve(options: ["--segment-kibibytes", "64"])
+        let daemon = try other.serveSmallSegments()
         try other.savePages(5)
         #expect(daemon.end(SIGTERM) == 0)
         let journal = other.store + "/journal"

@@ -17,7 +17,7 @@ import Testing
         let savers = [Saver("one", place), Saver("two", place)]
         let listener = Listener(place)
         for round in 0..<Volume.of(16, deep: 50) {
-            let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+            let daemon = try place.serve()
             let acknowledged = DispatchSemaphore(value: 0)
             let threads =
                 try savers.map { saver in
@@ -30,7 +30,7 @@ import Testing
                 Issue.record("seed \(seed) round \(round): \(problem)")
             }
         }
-        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        let daemon = try place.serve()
         for saver in savers { saver.settle() }
         listener.finish()
         #expect(daemon.end(SIGTERM) == 0)
@@ -79,7 +79,7 @@ import Testing
     {
         let place = try Place()
         let saver = Saver("one", place)
-        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        let daemon = try place.serve()
         let acknowledged = DispatchSemaphore(value: 0)
         let thread = try KernelThread.start(name: "saver") { saver.run(acknowledged) }
         for _ in 0..<300 { acknowledged.wait() }
@@ -92,7 +92,7 @@ import Testing
 
     @Test func `a second daemon on the same store is refused and the first continues`() throws {
         let place = try Place()
-        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        let daemon = try place.serve()
         for socket in [place.socket, place.socket + "2"] {
             let second = try DaemonProcess("tandemd", ["--store", place.store, "--socket", socket])
             let output = second.readOutput()

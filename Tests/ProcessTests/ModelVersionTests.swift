@@ -187,17 +187,14 @@ import Testing
     private static let plain = #""name": {"type": "string"}, "wins": {"type": "string"}"#
 
     @MainActor private func seed() throws {
-        let container = PersistentContainer(
-            model: try Model(
-                parsing: #"{"entities": {"Team": {"attributes": {\#(Self.plain)}}}}"#),
-            socket: place.socket, author: "seeder")
-        let context = container.makeContext(name: "seeds")
-        for (name, wins) in [("A", "1"), ("B", "x"), ("C", "3")] {
-            let team = try context.insert("Team")
-            team["name"] = .string(name)
-            team["wins"] = .string(wins)
+        try place.seed(#"{"entities": {"Team": {"attributes": {\#(Self.plain)}}}}"#) { context in
+            for (name, wins) in [("A", "1"), ("B", "x"), ("C", "3")] {
+                let team = try context.insert("Team")
+                team["name"] = .string(name)
+                team["wins"] = .string(wins)
+            }
+            try context.save()
         }
-        try context.save()
     }
 
     @Test @MainActor func `diff and check list the differences, and change nothing`() throws {

@@ -38,6 +38,27 @@ final class Place: Sendable {
 }
 
 extension Place {
+    /// Starts a daemon with segments of 64 KiB, so that a few saves fill several of them.
+    @discardableResult
+    func serveSmallSegments(_ other: String? = nil) throws -> DaemonProcess {
+        try serve(other, options: ["--segment-kibibytes", "64"])
+    }
+
+    /// Saves notes, each in a save of its own; returns the last position.
+    @MainActor @discardableResult
+    func saveNotes(_ count: Int, bytes: Int = 100) throws -> Position {
+        let model = Model { Entity("Note") { Attribute("text", .string) } }
+        let container = PersistentContainer(model: model, socket: socket, author: "saver")
+        defer { container.close() }
+        let context = container.makeContext(name: "main")
+        func save() throws -> Position {
+            try context.insert("Note")["text"] = .string(String(repeating: "z", count: bytes))
+            return try context.save()
+        }
+        for _ in 1..<count { _ = try save() }
+        return try save()
+    }
+
     /// Saves pages of 30 kB, two of which fill a segment of 64 KiB.
     @MainActor func savePages(_ count: Int) throws {
         let model = Model { Entity("Page") { Attribute("text", .string) } }

@@ -158,7 +158,7 @@ private final class PressedWorld {
     init() throws {
         let place = try Place()
         let (saver, listener) = (Saver("one", place), Listener(place))
-        daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        daemon = try place.serve()
         let acknowledged = DispatchSemaphore(value: 0)
         threads = [
             try KernelThread.start(name: "saver") { saver.run(acknowledged) },
@@ -189,7 +189,7 @@ private final class PressedWorld {
     /// Restarts the daemon, and checks that no acknowledged save is lost or delivered twice.
     func settle() throws {
         for thread in threads { thread.join() }
-        let again = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        let again = try place.serve()
         saver.settle()
         listener.finish()
         #expect(again.end(SIGTERM) == 0)

@@ -20,7 +20,7 @@ import Testing
 
     private static func makeWorld() throws -> Place {
         let place = try Place()
-        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        let daemon = try place.serve()
         let bridge = try BridgeProcess(place.socket)
         try bridge.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)
         let text = String(repeating: "r", count: 40_000)
@@ -36,11 +36,6 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
         #expect(last == 61)
         return place
-    }
-
-    private func segments(_ place: Place) throws -> [String] {
-        try RealFileSystem().list(place.store + "/journal").filter { $0.hasSuffix(".journal") }
-            .map { place.store + "/journal/" + $0 }
     }
 
     /// Returns a hash of every file except the lock files, into which a daemon writes its process
@@ -79,7 +74,7 @@ import Testing
 
     @Test func `a journal that ends before the store's position is refused`() throws {
         let place = try world()
-        let last = try #require(try segments(place).last)
+        let last = try #require(try segments(of: place.store).last)
         try RealFileSystem().remove(last)
         let output = try refusal(place)
         #expect(output.contains("the store is at position 61"), "\(output)")
@@ -157,7 +152,7 @@ import Testing
 
     @Test func `a missing journal is refused`() throws {
         let place = try world()
-        for segment in try segments(place) { try RealFileSystem().remove(segment) }
+        for segment in try segments(of: place.store) { try RealFileSystem().remove(segment) }
         let output = try refusal(place)
         #expect(output.contains("there is no segment"), "\(output)")
     }
@@ -194,7 +189,7 @@ import Testing
         throws
     {
         let place = try world()
-        let path = try #require(try segments(place).last)
+        let path = try #require(try segments(of: place.store).last)
         var bytes = try RealFileSystem().contents(of: path, maximumBytes: 64 << 20)
         bytes[12] = 2
         let sum = CRC32C.checksum(bytes[12..<4_096])
@@ -210,7 +205,7 @@ import Testing
         _ part: Double
     ) throws {
         let place = try world()
-        let segment = try #require(try segments(place).first)
+        let segment = try #require(try segments(of: place.store).first)
         let file = try RealFileSystem().open(segment, .readWrite)
         let offset = UInt64(part * 900_000)
         let byte = try file.read(count: 1, at: offset)
@@ -225,8 +220,7 @@ import Testing
         throws
     {
         let place = try Place()
-        var daemon = try DaemonProcess.serving(
-            store: place.store, socket: place.socket, options: ["--map-limit-mebibytes", "2"])
+        var daemon = try place.serve(options: ["--map-limit-mebibytes", "2"])
         let bridge = try BridgeProcess(place.socket)
         try bridge.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)
         let text = String(repeating: "m", count: 40_000)
@@ -253,8 +247,7 @@ import Testing
         #expect(health.code == 1 && percent >= 90, "\(health.output)")
         for options in [["--map-limit-mebibytes", "2"], ["--map-limit-mebibytes", "16"]] {
             #expect(daemon.end(SIGKILL) == -SIGKILL)
-            daemon = try DaemonProcess.serving(
-                store: place.store, socket: place.socket, options: options)
+            daemon = try place.serve(options: options)
             let there = try bridge.ask(#"{"do": "count", "entity": "Team"}"#)
             #expect(there["count"] == .int(Int64(count)))
         }
@@ -290,7 +283,7 @@ import Testing
         let first = journal.bounds.first
         try journal.close()
         try #require(first > 2)
-        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        let daemon = try place.serve()
         let now = try WireClient(place.socket, Hello())
         for (number, isKept) in [(UInt64(1), false), (first - 2, false), (first - 1, true)] {
             let client = try WireClient(

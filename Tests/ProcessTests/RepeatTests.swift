@@ -14,14 +14,14 @@ final class RepeatWorld {
 
     init() throws {
         place = try Place()
-        daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        daemon = try place.serve()
         bridge = try BridgeProcess(place.socket)
         try bridge.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)
     }
 
     func restart(_ signal: Int32) throws {
         daemon.end(signal)
-        daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        daemon = try place.serve()
     }
 
     func renew() throws {

@@ -30,7 +30,7 @@ import Testing
 
     /// Runs a daemon on the store while `body` saves.
     private func serve(_ body: (ManagedObjectContext) throws -> Void) throws {
-        let daemon = try place.serve(options: ["--segment-kibibytes", "64"])
+        let daemon = try place.serveSmallSegments()
         let container = PersistentContainer(model: Self.model, socket: place.socket)
         try body(container.makeContext(name: "main"))
         container.close()
@@ -96,19 +96,15 @@ import Testing
         for name in names.dropLast(count) { try files.remove("\(folder)/\(name)") }
     }
 
-    private func tandem(_ arguments: String...) throws -> CommandRun {
-        try CommandRun("tandem", arguments)
-    }
-
     /// Returns the rows and links of a store, without the lines that name its log and epoch.
     private func dump(_ path: String) throws -> [String] {
-        try tandem("dump", "-D", path).lines.filter { !$0.contains("epoch") }
+        try runTandem("dump", "-D", path).lines.filter { !$0.contains("epoch") }
     }
 
     private func names(_ path: String) throws -> [String] {
         let daemon = try place.serve(path)
         defer { daemon.end(SIGTERM) }
-        return try tandem("export", "Player", "--socket", place.socket).json.compactMap {
+        return try runTandem("export", "Player", "--socket", place.socket).json.compactMap {
             $0["values"]?["name"]?.string
         }.sorted()
     }
@@ -119,12 +115,12 @@ import Testing
         let players = try fill()
         try removeSegments(keeping: 1)
         try damage([players[0], players[4]], andIcon: Self.icon)
-        let run = try tandem("salvage", place.store, "--to", target)
+        let run = try runTandem("salvage", place.store, "--to", target)
         expect(
             run, 1, "lost: 2 objects of Player: the rows are missing or cannot be read",
             "lost: 1 value of Team.icon: set to null, because the contents are lost",
             "store: read at position ", "salvaged \(target)")
-        expect(try tandem("check", "-D", target), 0, "no faults")
+        expect(try runTandem("check", "-D", target), 0, "no faults")
         #expect(try names(target) == ["A2", "A3", "B1", "B3"])
     }
 
@@ -135,7 +131,7 @@ import Testing
         try store.repair([.delete(.rows, key: try key(players[1]))])
         store.close()
         expect(
-            try tandem("salvage", place.store, "--to", target), 1,
+            try runTandem("salvage", place.store, "--to", target), 1,
             "lost: 1 object of Player: the rows are missing or cannot be read")
         #expect(try names(target) == ["A1", "A3", "B1", "B2", "B3"])
     }
@@ -154,7 +150,7 @@ import Testing
         try removeSegments(keeping: 2)
         let before = try dump(place.store)
         try damage(players, andIcon: icon)
-        let run = try tandem("salvage", place.store, "--to", target)
+        let run = try runTandem("salvage", place.store, "--to", target)
         expect(
             run, 0, "store: recovered from the journal: 1 object of Player",
             "store: recovered from the journal: 1 object of Team",
@@ -171,7 +167,7 @@ import Testing
         try store.repair([.put(.rows, key: [1, 2, 3], value: [4])])
         store.close()
         expect(
-            try tandem("salvage", place.store, "--to", target), 0,
+            try runTandem("salvage", place.store, "--to", target), 0,
             "store: not used, because parts of it are lost and the journal is complete")
         #expect(try dump(target) == before)
     }
@@ -195,9 +191,9 @@ import Testing
         try CommandRun(shell: "cp '\(place.path)/old.mdb' '\(data)'").check()
         try removeSegments(keeping: 1)
         try damage([players[0], players[1], players[3]], andIcon: Self.icon)
-        let run = try tandem("salvage", place.store, "--to", target)
+        let run = try runTandem("salvage", place.store, "--to", target)
         expect(run, 1, "lost: 3 objects of Player", "journal: applied positions ")
-        expect(try tandem("check", "-D", target), 0, "no faults")
+        expect(try runTandem("check", "-D", target), 0, "no faults")
         // The journal has the whole row of an object that was updated.
         #expect(try names(target) == ["A1", "A3", "B2", "B3", "C4"])
     }
@@ -210,7 +206,7 @@ import Testing
         let whole = try files.contents(of: place.store + "/store/data.mdb", maximumBytes: 1 << 30)
         var random = SplitMix64(seed: seed)
         var salvaged = 0
-        let rounds = Volume.of(20, deep: 300)
+        let rounds = Volume.of(12, deep: 300)
         for round in 0..<rounds {
             var bytes = whole
             for _ in 0..<(round.isMultiple(of: 2) ? 1 : 30) {
@@ -218,14 +214,14 @@ import Testing
                 bytes[at] ^= 1 << UInt8.random(in: 0..<8, using: &random)
             }
             try Data(bytes).write(to: URL(filePath: place.store + "/store/data.mdb"))
-            let run = try tandem("salvage", place.store, "--to", target)
+            let run = try runTandem("salvage", place.store, "--to", target)
             guard files.exists(target) else {
                 expect(run, 1, "nothing can be salvaged: store: not used")
                 continue
             }
             salvaged += 1
             #expect(run.code == 0 || run.output.contains("lost: "), "\(run.output)")
-            expect(try tandem("check", "-D", target), 0, "no faults")
+            expect(try runTandem("check", "-D", target), 0, "no faults")
             try files.removeTree(target)
         }
         #expect(salvaged * 2 > rounds, "\(salvaged) of \(rounds)")

@@ -1,4 +1,5 @@
 import Foundation
+import Tandem
 import Testing
 
 /// A suite whose tests each have a place, and run `tandem` on the daemon that serves its store.
@@ -8,7 +9,10 @@ protocol StoreSuite {
 
 extension StoreSuite {
     /// Runs `tandem` with the socket of the place.
-    func tandem(_ arguments: String...) throws -> CommandRun {
+    func tandem(_ arguments: String...) throws -> CommandRun { try tandem(arguments) }
+
+    /// Runs `tandem` with the socket of the place.
+    func tandem(_ arguments: [String]) throws -> CommandRun {
         try CommandRun("tandem", arguments + ["--socket", place.socket])
     }
 
@@ -35,5 +39,20 @@ extension Place {
         let path = path + "/model.json"
         try model.write(toFile: path, atomically: true, encoding: .utf8)
         expect(try CommandRun("tandem", ["schema", "apply", path, "--socket", socket]), 0)
+    }
+
+    /// Calls `body` with a context for the store that the daemon serves.
+    @MainActor func seed<Result>(
+        _ model: String, _ body: (ManagedObjectContext) throws -> Result
+    ) throws -> Result {
+        let container = PersistentContainer(
+            model: try Model(parsing: model), socket: socket, author: "seeder")
+        defer { container.close() }
+        return try body(container.makeContext(name: "seeds"))
+    }
+
+    /// The folder with the model and the map of the flights.
+    static var flights: String {
+        "/" + #filePath.split(separator: "/").dropLast().joined(separator: "/") + "/Flights"
     }
 }

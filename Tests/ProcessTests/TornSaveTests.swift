@@ -76,7 +76,7 @@ final class LosingProxy: Sendable {
     {
         let place = try Place()
         let daemon = Locked(
-            try DaemonProcess.serving(store: place.store, socket: place.socket))
+            try place.serve())
         defer { daemon.withLock { $0 }.end(SIGTERM) }
         let bridge = try BridgeProcess(place.socket)
         defer { bridge.kill() }
@@ -110,8 +110,7 @@ final class LosingProxy: Sendable {
                 _ = try? watch?.ask(.sync(Sync(number: end + 1, timeoutMilliseconds: 30_000)))
                 daemon.withLock { $0 }.end(round == 1 ? SIGTERM : SIGKILL)
                 guard
-                    let next = try? DaemonProcess.serving(
-                        store: place.store, socket: place.socket)
+                    let next = try? place.serve()
                 else { return }
                 daemon.withLock { $0 = next }
             }

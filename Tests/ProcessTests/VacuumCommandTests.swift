@@ -9,15 +9,10 @@ import Testing
 
     init() throws { place = try Place() }
 
-    @discardableResult
-    private func serve() throws -> DaemonProcess {
-        try place.serve(options: ["--segment-kibibytes", "64"])
-    }
-
     @Test @MainActor func `the daemon removes segments on request, and names readers of the rest`()
         throws
     {
-        try serve()
+        try place.serveSmallSegments()
         try place.savePages(10)
         let usage = try tandem("disk-usage")
         expect(usage, 0, "journal/0000000000000001.journal  64 KiB      positions 1 to 3")
@@ -47,7 +42,7 @@ import Testing
     @Test @MainActor func `law 6: without a daemon vacuum takes the lock, and keeps the store`()
         throws
     {
-        var daemon = try serve()
+        var daemon = try place.serveSmallSegments()
         try place.savePages(10)
         _ = try tandem("consumers", "register", "mirror", "--at", "6")
         let folder = ["-D", place.store]
@@ -63,7 +58,7 @@ import Testing
         #expect(done.lines.last == "removed \(plan)", "\(done.output)")
         #expect(try CommandRun("tandem", ["dump", "--hash"] + folder).output == before)
         expect(try CommandRun("tandem", ["disk-usage"] + folder), 0, "positions 6 to 7")
-        daemon = try serve()
+        daemon = try place.serveSmallSegments()
         #expect(try tandem("count", "Page").output == "10\n")
         #expect(daemon.end(SIGTERM) == 0)
     }

@@ -17,28 +17,10 @@ import Testing
         try CommandRun("tandem", ["verify", "-D", place.store] + arguments)
     }
 
-    private func serve() throws -> DaemonProcess {
-        try place.serve(options: ["--segment-kibibytes", "64"])
-    }
-
-    private var segments: [String] {
-        get throws {
-            try files.list(place.store + "/journal").filter { $0.hasSuffix(".journal") }
-                .map { place.store + "/journal/" + $0 }
-        }
-    }
-
-    private func flip(_ path: String, at offset: UInt64) throws {
-        let file = try files.open(path, .readWrite)
-        defer { file.close() }
-        let byte = try file.read(count: 1, at: offset)
-        try file.write([byte[0] ^ 4], at: offset)
-    }
-
     @Test @MainActor func `law 6: an intact store has no problems, with and without a daemon`()
         throws
     {
-        let daemon = try serve()
+        let daemon = try place.serveSmallSegments()
         try place.savePages(10)
         expect(try verify(), 0, "journal: 5 segments, 320 KiB, positions 1 to 11, ", "no problems")
         // The store is at its last checkpoint, whose position is not known here.
@@ -52,10 +34,11 @@ import Testing
     }
 
     @Test @MainActor func `each damaged batch is a gap with its file and offset`() throws {
-        let daemon = try serve()
+        let daemon = try place.serveSmallSegments()
         try place.savePages(10)
         #expect(daemon.end(SIGTERM) == 0)
-        let (second, fourth) = (try segments[1], try segments[3])
+        let segments = try segments(of: place.store)
+        let (second, fourth) = (segments[1], segments[3])
         // In the first batch of each segment, which begins after the header's page.
         try flip(second, at: 4_096 + 200)
         try flip(fourth, at: 4_096 + 200)
@@ -75,10 +58,10 @@ import Testing
     @Test @MainActor func `garbage after a finished segment and a missing segment are found`()
         throws
     {
-        let daemon = try serve()
+        let daemon = try place.serveSmallSegments()
         try place.savePages(10)
         #expect(daemon.end(SIGTERM) == 0)
-        let first = try segments[0]
+        let first = try segments(of: place.store)[0]
         let file = try files.open(first, .readWrite)
         let end = try file.size() - 8
         try file.write([1], at: end)
@@ -88,14 +71,14 @@ import Testing
         let daemonRun = try CommandRun(
             "tandemd", ["--store", place.store, "--socket", place.socket])
         #expect(daemonRun.code == 78, "\(daemonRun.output)")
-        try files.remove(try segments[2])
+        try files.remove(try segments(of: place.store)[2])
         expect(try verify(), 1, "gap: ", "2 problems in", "are missing")
     }
 
     @Test @MainActor func `segments removed by something other than retention are reported`()
         throws
     {
-        var daemon = try serve()
+        var daemon = try place.serveSmallSegments()
         try place.savePages(10)
         expect(
             try CommandRun("tandem", ["vacuum", "--before", "4", "-y", "--socket", place.socket]), 0
@@ -103,7 +86,7 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
         // Segments removed by `vacuum` do not count as missing.
         expect(try verify(), 0, "positions 4 to 11", "no problems")
-        try files.remove(try segments[0])
+        try files.remove(try segments(of: place.store)[0])
         let text = "positions 4 to 5 are missing: segments were removed, but not by"
         expect(try verify(), 1, "gap: \(place.store)/journal: \(text)")
         expect(try CommandRun("tandem", ["check", "-D", place.store]), 0, text, "no faults")
@@ -117,14 +100,14 @@ import Testing
         // The remedy that the message names.
         try files.remove(place.store + "/journal/oldest")
         expect(try verify(), 0, "no problems")
-        daemon = try serve()
+        daemon = try place.serveSmallSegments()
         #expect(daemon.end(SIGTERM) == 0)
         expect(try verify(), 0, "no problems")
         #expect(files.exists(place.store + "/journal/oldest"))
     }
 
     @Test @MainActor func `law 6: a store that differs from its journal is reported`() throws {
-        let daemon = try serve()
+        let daemon = try place.serveSmallSegments()
         try place.savePages(10)
         #expect(daemon.end(SIGTERM) == 0)
         let path = place.store + "/store"
@@ -146,10 +129,10 @@ import Testing
     }
 
     @Test @MainActor func `a store ahead of its journal and a missing store are reported`() throws {
-        let daemon = try serve()
+        let daemon = try place.serveSmallSegments()
         try place.savePages(10)
         #expect(daemon.end(SIGTERM) == 0)
-        let last = try #require(try segments.last)
+        let last = try #require(try segments(of: place.store).last)
         try files.remove(last)
         expect(try verify(), 1, "the store is at position 11, but the journal ends at 9")
         try files.removeTree(place.store + "/store")
@@ -161,7 +144,7 @@ import Testing
 
     /// Dumps contain no indexes, so a comparison with the journal can't find a wrong index.
     @Test @MainActor func `verify --deep also finds entries that contradict the rows`() throws {
-        let daemon = try serve()
+        let daemon = try place.serveSmallSegments()
         try place.savePages(10)
         #expect(daemon.end(SIGTERM) == 0)
         expect(try verify("--deep"), 0)

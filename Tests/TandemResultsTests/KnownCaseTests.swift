@@ -1,4 +1,4 @@
-import TestWorlds
+import TestSupport
 import Testing
 
 @testable import TandemResults

@@ -3,6 +3,7 @@ import TandemIO
 import TandemModel
 import TandemQuery
 import TandemWire
+import TestSupport
 import TestWorlds
 import Testing
 
@@ -112,7 +113,9 @@ import Testing
         let isOver = Locked(false)
         var random = SplitMix(Seed.value(run))
         let saves = SplitMix(Seed.value(run + 100))
-        let saver = Task.detached { [self] in try await save(writer, saves, until: isOver) }
+        let saver = Task.detached(executorPreference: ThreadPerJob()) { [self] in
+            try await save(writer, saves, until: isOver)
+        }
         for round in 0..<30 {
             let context = container(daemon, "list", cachedRows: [1, 1, 65_536][random.next(3)])
                 .makeContext(name: "list")

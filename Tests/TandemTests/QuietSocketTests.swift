@@ -1,6 +1,7 @@
 import TandemIO
 import TandemModel
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import Tandem
@@ -19,7 +20,7 @@ import Testing
     private nonisolated static func ask(_ connection: Connection) async throws -> Int {
         try await withThrowingTaskGroup(of: Int.self) { group in
             for task in 0..<6 {
-                group.addTask {
+                group.addTask(executorPreference: ThreadPerJob()) {
                     let sync = ClientMessage.sync(Sync(number: 0, timeoutMilliseconds: 0))
                     for _ in 0..<300 {
                         let answer =

@@ -1,5 +1,6 @@
 import Tandem
 import TandemIO
+import TestSupport
 import Testing
 
 /// Results controllers over a real daemon, in well-known cases.
@@ -103,7 +104,7 @@ import Testing
         let noise = fixture.container("noise")
         let isDone = Locked(false)
         let saves = Locked(0)
-        let stream = Task.detached {
+        let stream = Task.detached(executorPreference: ThreadPerJob()) {
             try await noise.withContext { context in
                 // Every save makes another bucket a candidate of the list; the bucket does not
                 // match. It has one content object, so the cost of its evaluation does not grow

@@ -2,6 +2,7 @@ import TandemIO
 import TandemModel
 import TandemQuery
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import Tandem
@@ -128,7 +129,7 @@ import Testing
         let noise = fixture.container("noise")
         let isDone = Locked(false)
         let bucket = home.id
-        let stream = Task.detached {
+        let stream = Task.detached(executorPreference: ThreadPerJob()) {
             try await noise.withContext { context in
                 var size = 0
                 while !isDone.withLock({ $0 }) {

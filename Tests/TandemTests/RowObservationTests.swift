@@ -1,6 +1,7 @@
 import Observation
 import TandemIO
 import TandemModel
+import TestSupport
 import Testing
 
 @testable import Tandem
@@ -170,7 +171,7 @@ import Testing
         let probes = (1...2).map { at in Probe { _ = (list[at].name, list[at].size) } }
         #expect(reader.registeredObjects.isEmpty && reader.reporter.observed.numbers.count == 3)
         // Changing the model's number on another thread ends the observation.
-        await Task.detached { model.change() }.value
+        await Task.detached(executorPreference: ThreadPerJob()) { model.change() }.value
         #expect(others.hasFired && reader.reporter.observed.numbers.count == 2)
         contents[1].name = "other"
         try await reader.reach(writer.save())

@@ -18,7 +18,8 @@ import Testing
         // Timeouts are short, because the test stops the daemon; `whileAway` waits until it is
         // back.
         var limits = ClientLimits()
-        limits.connectMilliseconds = 100
+        limits.connectMilliseconds = 30
+        limits.longestBackoffMilliseconds = 10
         reader = PersistentContainer(
             entities: fixture.types, author: "reader", transport: fixture.transport, limits: limits
         ).makeContext(name: "reader")

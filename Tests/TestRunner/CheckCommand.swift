@@ -41,8 +41,11 @@ struct CheckCommand: ParsableCommand {
         var report = TestReport(command: "make test")
         let began = TestProcess.now
         var lines: [String] = []
-        for entry in plan.entries {
-            let run = CheckRun(entry: entry, seed: seed, jobs: jobs, signals: signals)
+        for (index, entry) in plan.entries.enumerated() {
+            let secondsLeft = minutes * 60 - (TestProcess.now - began)
+            let run = CheckRun(
+                entry: entry, seed: seed, jobs: jobs, signals: signals,
+                limit: plan.limit(ofEntryAt: index, secondsLeft: secondsLeft))
             lines.append(try run.run(&report))
             Output.line(lines.last ?? "")
         }

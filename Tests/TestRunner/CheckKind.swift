@@ -7,6 +7,9 @@ struct CheckKind: Sendable {
         /// With the thread sanitizer.
         case sanitizer
         /// Optimized, and without checks of exclusive access, as `make install` builds.
+        ///
+        /// Unlike the installed programs it uses the shared Swift runtime: the toolchain has no
+        /// `Testing` module for `--static-swift-stdlib`.
         case release
 
         /// The arguments of `swift build`.
@@ -120,5 +123,12 @@ struct CheckPlan {
         entries = chosen.map {
             Entry(kind: $0, seconds: $0.leastSeconds + ($0.isRepeatable ? share : 0))
         }
+    }
+
+    /// Returns the seconds after which the entry at `index` is ended if it begins with this much
+    /// time left: its own seconds, and those that earlier entries left over.
+    func limit(ofEntryAt index: Int, secondsLeft: Double) -> Double {
+        let later = entries[(index + 1)...].reduce(0) { $0 + $1.seconds }
+        return max(entries[index].seconds, secondsLeft - later)
     }
 }

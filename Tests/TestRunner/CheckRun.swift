@@ -7,41 +7,67 @@ struct CheckRun {
     let seed: UInt64
     let jobs: Int
     let signals: SignalSource
+    /// The seconds after which the run is ended.
+    let limit: Double
+    private let began = TestProcess.now
+
+    init(
+        entry: CheckPlan.Entry, seed: UInt64, jobs: Int, signals: SignalSource, limit: Double
+    ) {
+        self.entry = entry
+        self.seed = seed
+        self.jobs = jobs
+        self.signals = signals
+        self.limit = limit
+    }
 
     /// Runs the kind, adds its results to `report`, and returns its line.
     func run(_ report: inout TestReport) throws -> String {
-        let (kind, began) = (entry.kind, TestProcess.now)
-        Output.line("== \(kind.name), \(Int(entry.seconds)) s")
-        guard let bundle = try build(kind.build) else { return line("FAILED to build", began, 0) }
-        var (rounds, failed, passed) = (0, 0, 0)
+        let kind = entry.kind
+        Output.line("== \(kind.name), \(Int(entry.seconds)) s, at most \(Int(limit)) s")
+        let build = try build(kind.build)
+        guard let bundle = build.bundle else {
+            return line(build.isEnded ? ended("its build") : "FAILED to build", 0)
+        }
+        var (rounds, failed, passed, isComplete) = (0, 0, 0, true)
         repeat {
             let start = TestProcess.now
-            let seed = seed + UInt64(rounds * 1_000)
-            let variables = kind.variables(seed, entry.seconds - (start - began))
-            let own = try round(bundle, variables)
-            for result in own { report.add(result) }
-            passed += own.reduce(0) { $0 + $1.progress.passed }
-            failed += own.reduce(0) { $0 + $1.progress.failed }
-            rounds += 1
+            let variables = kind.variables(
+                seed + UInt64(rounds * 1_000), entry.seconds - (start - began))
+            isComplete = try round(bundle, variables) { result in
+                report.add(result)
+                passed += result.progress.passed
+                failed += result.progress.failed
+            }
+            if isComplete { rounds += 1 }
             let took = TestProcess.now - start
             if TestProcess.now - began + took > entry.seconds { break }
-        } while kind.isRepeatable && failed == 0
+        } while kind.isRepeatable && failed == 0 && isComplete
         let figure =
             kind.figure.map { "\($0.count * rounds) \($0.unit), \(passed) tests" }
             ?? "\(passed) tests"
-        let outcome = failed == 0 ? "ok     \(figure)" : "FAILED \(failed) of \(figure)"
-        return line(outcome, began, rounds)
+        if failed > 0 { return line("FAILED \(failed) of \(figure)", rounds) }
+        return line(rounds > 0 ? "ok     \(figure)" : ended(figure), rounds)
     }
 
-    private func line(_ outcome: String, _ began: Double, _ rounds: Int) -> String {
-        let minutes = Int((entry.seconds / 60).rounded(.up))
+    private func ended(_ after: String) -> String {
+        "ENDED  by its limit of \(Int(limit)) s after \(after)"
+    }
+
+    private func line(_ outcome: String, _ rounds: Int) -> String {
+        // Twice the time, if this time was too short.
+        let isEnded = outcome.hasPrefix("ENDED")
+        let minutes = Int(((isEnded ? limit * 2 : entry.seconds) / 60).rounded(.up))
         let name = entry.kind.name.padding(toLength: 11, withPad: " ", startingAt: 0)
         return "\(name) \(outcome) in \(Int(TestProcess.now - began)) s, seed \(seed), "
             + "\(rounds) rounds; repeat: make check KINDS=\(entry.kind.name) SEED=\(seed) "
             + "MINUTES=\(minutes)"
     }
 
-    private func round(_ bundle: String, _ variables: [String: String]) throws -> [GroupResult] {
+    /// Runs all tests of the kind once; returns false if the limit ended the run.
+    private func round(
+        _ bundle: String, _ variables: [String: String], report: (GroupResult) -> Void
+    ) throws -> Bool {
         var catalog = try TestCatalog(bundle: bundle)
         try catalog.keep(entry.kind.tests.map { try Regex($0) })
         let plan = TestPlan(
@@ -53,28 +79,46 @@ struct CheckRun {
         settings.limits.processorSeconds = max(1_200, entry.seconds * 4)
         settings.limits.idleSeconds = 120
         let folder = try Output.temporaryFolder()
-        let run = TestRun(settings, jobs: jobs, folder: folder, signals: signals)
-        var results: [GroupResult] = []
-        try run.run(plan.groups) { result in
-            results.append(result)
+        let run = TestRun(
+            settings, jobs: jobs, folder: folder, signals: signals, deadline: began + limit)
+        var (count, hasFailed) = (0, false)
+        let isComplete = try run.run(plan.groups) { result in
+            report(result)
+            count += 1
             guard result.progress.failed > 0 else { return }
-            Output.line(TestReport.line(result, results.count, of: plan.groups.count))
+            hasFailed = true
+            Output.line(TestReport.line(result, count, of: plan.groups.count))
             let shown = variables.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
             Output.line("    under \(shown.joined(separator: " "))")
         }
-        if results.allSatisfy({ $0.progress.failed == 0 }) {
-            try? FileManager.default.removeItem(atPath: folder)
-        }
-        return results
+        if !hasFailed { try? FileManager.default.removeItem(atPath: folder) }
+        return isComplete
     }
 
-    /// Builds the tests; returns the path of the bundle, or nil if they do not build.
-    private func build(_ build: CheckKind.Build) throws -> String? {
-        let words = ["swift", "build", "--build-tests"] + build.arguments
-        guard try ChildProcess.start("/usr/bin/env", words).wait() == .exited(0) else { return nil }
+    /// Builds the tests; the bundle's path is nil if they do not build, or if the limit ended the
+    /// build.
+    private func build(
+        _ build: CheckKind.Build
+    ) throws -> (bundle: String?, isEnded: Bool) {
+        // In a session of its own, so that its compilers end with it.
         let child = try ChildProcess.start(
+            "/usr/bin/env", ["setsid", "swift", "build", "--build-tests"] + build.arguments)
+        let session = ProcessSession(id: child.processID)
+        while !session.hasEnded {
+            let isStopped = signals.next() != nil
+            guard isStopped || TestProcess.now >= began + limit else {
+                KernelThread.sleep(nanoseconds: 20_000_000)
+                continue
+            }
+            session.kill()
+            child.wait()
+            if isStopped { throw TestRun.Interrupted() }
+            return (nil, true)
+        }
+        guard child.wait() == .exited(0) else { return (nil, false) }
+        let shown = try ChildProcess.start(
             "/usr/bin/env", ["swift", "build", "--show-bin-path"] + build.arguments, output: .pipe)
-        let path = String(decoding: try child.readAll(), as: UTF8.self)
-        return path.split(separator: "\n").last.map { "\($0)/tandemPackageTests.xctest" }
+        let path = String(decoding: try shown.readAll(), as: UTF8.self)
+        return (path.split(separator: "\n").last.map { "\($0)/tandemPackageTests.xctest" }, false)
     }
 }

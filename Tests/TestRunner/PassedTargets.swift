@@ -8,7 +8,8 @@ struct PassedTargets {
     /// Targets whose tests read files outside of the folders they depend on, or run all programs.
     private static let readWholeTree: Set<String> = ["ProcessTests", "TidyTests", "FuzzTests"]
     private static let top = [
-        "Package.swift", "Makefile", "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "LICENSE",
+        "Package.swift", "Package.resolved", "Makefile", "README.md", "ARCHITECTURE.md",
+        "CONTRIBUTING.md", "LICENSE",
         "Sources", "Client", "Daemon", "Tests", "systemd",
     ]
 
@@ -44,8 +45,8 @@ struct PassedTargets {
         try lines.joined().write(toFile: path, atomically: true, encoding: .utf8)
     }
 
-    /// Returns the digest of the files in the folders that a target depends on, and of the
-    /// manifest.
+    /// Returns the digest of the files in the folders that a target depends on, of the manifest,
+    /// and of the versions of the dependencies.
     static func digest(
         of target: String, _ manifest: PackageManifest, _ files: [(path: String, hash: String)]
     ) -> String {
@@ -53,7 +54,8 @@ struct PassedTargets {
         // FNV-1a over the lines, which contain cryptographic hashes of the contents.
         var digest: UInt64 = 0xcbf2_9ce4_8422_2325
         for file in files.sorted(by: { $0.path < $1.path })
-        where readWholeTree.contains(target) || file.path == "Package.swift"
+        where readWholeTree.contains(target)
+            || ["Package.swift", "Package.resolved"].contains(file.path)
             || folders.contains(where: { file.path.hasPrefix($0 + "/") })
         {
             for byte in "\(file.path) \(file.hash)\n".utf8 {

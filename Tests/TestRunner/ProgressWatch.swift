@@ -11,6 +11,8 @@ struct ProgressWatch {
         var processorSeconds = 400.0
         /// The share of one core below which a process counts as idle.
         var idleShare = 0.02
+        /// The seconds between two samples.
+        var sampleSeconds = 2.0
     }
 
     /// The state of a process and its children at one moment.

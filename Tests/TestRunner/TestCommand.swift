@@ -25,6 +25,9 @@ struct TestCommand: ParsableCommand {
     @Option(help: "Table of targets that passed; those whose files did not change are left out.")
     var passed: String?
 
+    @Flag(help: "Run targets that passed, too.")
+    var all = false
+
     @Option(help: "Page with the table of faults; those of which a test is skipped are listed.")
     var faults: String?
 
@@ -51,7 +54,7 @@ struct TestCommand: ParsableCommand {
             throw ExitCode(2)
         }
         var cache = try passedTargets(catalog)
-        let unchanged = cache?.unchanged ?? []
+        let unchanged = all ? [] : cache?.unchanged ?? []
         let left = catalog.remove(targets: unchanged)
         let known = Durations.read([durations, measured].compactMap { $0 })
         let plan = TestPlan(

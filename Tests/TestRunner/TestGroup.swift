@@ -1,4 +1,4 @@
-/// The suites that run in one process, one test at a time.
+/// The suites that run in one process.
 struct TestGroup: Equatable {
     let name: String
     let suites: [TestSuite]
@@ -18,9 +18,15 @@ struct TestGroup: Equatable {
 struct TestPlan {
     /// The minimum expected duration of a suite that has a process of its own, in seconds.
     static let ownProcess = 8.0
-    /// Suites whose tests mostly wait for timeouts of other processes, so several of their tests
-    /// run at the same time.
-    static let waiting: Set<String> = ["ProcessTests.BridgeWireTests"]
+    /// Suites whose tests mostly wait for timeouts of other processes.
+    ///
+    /// Those of a target share a process, in which several tests run at the same time.
+    static let waiting: Set<String> = [
+        "ProcessTests.BridgeWireTests", "ProcessTests.DiskFullTests",
+        "ProcessTests.HungDaemonTests", "ProcessTests.LogAbsenceTests",
+    ]
+    /// The number of their tests that run at the same time.
+    static let waitingWidth = 8
     /// The assumed duration of a test of unknown duration, in seconds.
     static let unknownTest = 0.05
 
@@ -32,6 +38,9 @@ struct TestPlan {
         isEachSuiteAlone: Bool = false
     ) {
         var groups: [TestGroup] = []
+        // Durations that were measured under load do not divide the suites further.
+        let total = catalog.suites.reduce(0) { $0 + (durations[$1.name] ?? 0) }
+        let ownProcess = max(Self.ownProcess, total / 65)
         let byTarget = Dictionary(grouping: catalog.suites, by: \.target)
         for target in byTarget.keys.sorted() {
             let named = (byTarget[target] ?? []).compactMap(\.type)
@@ -50,15 +59,19 @@ struct TestPlan {
                         suites: open, testCount: tests,
                         expected: open.reduce(0) { $0 + seconds($1) },
                         selection: Self.selection(open, named, filters, catalog),
-                        width: Self.waiting.contains(first.name) ? 4 : 1))
+                        width: Self.waiting.contains(first.name) ? Self.waitingWidth : 1))
                 open = []
             }
-            for suite in (byTarget[target] ?? []).sorted() {
+            let sorted = (byTarget[target] ?? []).sorted()
+            for suite in sorted where !Self.waiting.contains(suite.name) {
                 let total = open.reduce(seconds(suite)) { $0 + seconds($1) }
-                let isWaiting = Self.waiting.contains(suite.name)
-                if isEachSuiteAlone || total > Self.ownProcess || isWaiting { close() }
+                if isEachSuiteAlone || total > ownProcess { close() }
                 open.append(suite)
-                if isWaiting { close() }
+            }
+            close()
+            for suite in sorted where Self.waiting.contains(suite.name) {
+                if isEachSuiteAlone { close() }
+                open.append(suite)
             }
             close()
         }

@@ -12,6 +12,7 @@ final class TestProcess {
     private let child: ChildProcess
     private let session: ProcessSession
     private let began: Double
+    private let sampleSeconds: Double
     private var watch: ProgressWatch
     private var lastSample: Double
     private var events: FileHandle?
@@ -58,6 +59,7 @@ final class TestProcess {
         session = ProcessSession(id: child.processID)
         began = Self.now
         lastSample = began
+        sampleSeconds = settings.limits.sampleSeconds
         watch = ProgressWatch(
             settings.limits,
             start: .init(time: began, eventCount: 0, processorSeconds: 0, isWaitingForDisk: false))
@@ -79,7 +81,7 @@ final class TestProcess {
             conclude(child.wait())
             return true
         }
-        if now - lastSample >= 1 {
+        if now - lastSample >= sampleSeconds {
             lastSample = now
             try readEvents()
             observe(now)

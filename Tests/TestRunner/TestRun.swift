@@ -17,26 +17,36 @@ final class TestRun {
     private let folder: String
     private var running: [TestProcess] = []
     private let signals: SignalSource
+    private let deadline: Double
 
     /// An error thrown when a signal has asked the run to stop.
     struct Interrupted: Error {}
 
     /// Creates a run whose processes have folders below `folder`.
-    init(_ settings: TestProcess.Settings, jobs: Int, folder: String, signals: SignalSource) {
+    ///
+    /// The run is ended at `deadline`, in seconds of the monotonic clock.
+    init(
+        _ settings: TestProcess.Settings, jobs: Int, folder: String, signals: SignalSource,
+        deadline: Double = .infinity
+    ) {
         self.settings = settings
         self.jobs = max(1, jobs)
         self.folder = folder
         self.signals = signals
+        self.deadline = deadline
     }
 
     /// Runs the groups, and passes each result to `report` when its process has ended.
     ///
-    /// Throws `Interrupted` after SIGINT, SIGTERM or SIGHUP; then no process is left running.
-    func run(_ groups: [TestGroup], report: (GroupResult) throws -> Void) throws {
+    /// Returns false if the deadline passed first, and throws `Interrupted` after SIGINT, SIGTERM
+    /// or SIGHUP; in both cases no process is left running.
+    @discardableResult
+    func run(_ groups: [TestGroup], report: (GroupResult) throws -> Void) throws -> Bool {
         defer { for process in running { process.kill() } }
         var waiting = groups.enumerated().reversed().map { $0 }
         while !waiting.isEmpty || !running.isEmpty {
             if signals.next() != nil { throw Interrupted() }
+            if TestProcess.now >= deadline { return false }
             while running.count < jobs, let (index, group) = waiting.popLast() {
                 running.append(try TestProcess(group, settings, folder: "\(folder)/\(index)"))
             }
@@ -50,5 +60,6 @@ final class TestRun {
             }
             KernelThread.sleep(nanoseconds: 20_000_000)
         }
+        return true
     }
 }

@@ -57,6 +57,31 @@ import Testing
         #expect(plan.groups.map(\.name).prefix(2) == ["BTests.Inner", "ATests.OneMore"])
     }
 
+    @Test func `suites that wait share a process that runs several tests at the same time`() {
+        let listing =
+            (TestPlan.waiting + ["ProcessTests.KillTests", "ProcessTests.LongTests"])
+            .map { $0 + "/test()" }.joined(separator: "\n")
+        let plan = TestPlan(
+            TestCatalog(listing: listing), durations: ["ProcessTests.LongTests": 20])
+        let waiting = plan.groups.filter { $0.width == TestPlan.waitingWidth }
+        #expect(waiting.map { Set($0.suites.map(\.name)) } == [TestPlan.waiting])
+        #expect(plan.groups.count == 3)
+        #expect(plan.groups.allSatisfy { $0.width == 1 || waiting.contains($0) })
+    }
+
+    @Test func `durations measured under load do not make more processes`() {
+        let listing = (0..<200).map { "ATests.S\($0)/test()" }.joined(separator: "\n")
+        let catalog = TestCatalog(listing: listing)
+        func groups(_ seconds: Double) -> Int {
+            TestPlan(
+                catalog,
+                durations: [String: Double](
+                    uniqueKeysWithValues: catalog.suites.map { ($0.name, seconds) })
+            ).groups.count
+        }
+        #expect(groups(2.6) == 67 && groups(26) == 67)
+    }
+
     @Test func `a target runs again if anything that it depends on has changed`() throws {
         let text = #"""
             {"targets": [
@@ -69,6 +94,7 @@ import Testing
         #expect(manifest.folders(of: "BTests") == ["Sources/A", "Sources/B", "Tests/BTests"])
         var files = [
             "Sources/A/a", "Sources/B/b", "Sources/BB/b", "Tests/BTests/t", "Package.swift",
+            "Package.resolved",
         ]
         .map { (path: $0, hash: "1") }
         let before = PassedTargets.digest(of: "BTests", manifest, files)
@@ -90,6 +116,17 @@ import Testing
             CheckPlan(CheckKind.all, seconds: 900, day: day).entries.first?.kind.name
         }
         #expect(Set(first) == Set(CheckKind.all.map(\.name)))
+    }
+
+    @Test func `a kind may use the time that earlier kinds left, but not that of later ones`() {
+        let plan = CheckPlan(CheckKind.all, seconds: 1_800, day: 0)
+        let seconds = plan.entries.map(\.seconds)
+        let sum = seconds.reduce(0, +)
+        let last = plan.entries.count - 1
+        #expect(plan.limit(ofEntryAt: 0, secondsLeft: sum) - seconds[0] < 0.001)
+        #expect(plan.limit(ofEntryAt: 0, secondsLeft: sum + 60) - seconds[0] > 59)
+        #expect(plan.limit(ofEntryAt: last, secondsLeft: seconds[last] + 60) == seconds[last] + 60)
+        #expect(plan.limit(ofEntryAt: last, secondsLeft: 0) == seconds[last])
     }
 
     @Test(arguments: [0.0, 300, 900, 1_800, 7_200])

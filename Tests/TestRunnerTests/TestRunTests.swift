@@ -31,6 +31,18 @@ import Testing
         _ events: [String], then command: String = "exit 0", idleSeconds: Double = 30,
         testCount: Int? = nil
     ) throws -> GroupResult {
+        let (run, group) = try prepare(
+            events, then: command, idleSeconds: idleSeconds, testCount: testCount)
+        var results: [GroupResult] = []
+        #expect(try run.run([group]) { results.append($0) })
+        return try #require(results.first)
+    }
+
+    /// Returns a run and a group whose bundle writes these events and then runs a shell command.
+    private func prepare(
+        _ events: [String], then command: String, idleSeconds: Double = 30, testCount: Int? = nil,
+        deadline: Double = .infinity
+    ) throws -> (TestRun, TestGroup) {
         let script = scratch.path + "/bundle"
         let text = """
             #!/bin/sh
@@ -47,15 +59,14 @@ import Testing
         chmod(script, 0o755)
         var settings = TestProcess.Settings(bundle: script)
         settings.limits.idleSeconds = idleSeconds
+        settings.limits.sampleSeconds = 0.1
         let tests = testCount ?? events.count { $0.contains(#""kind":"function""#) }
         let group = TestGroup(
             name: "A", suites: [], testCount: tests, expected: 1, selection: [])
         let run = TestRun(
             settings, jobs: 2, folder: try Scratch(in: scratch.path).directory(UUID().uuidString),
-            signals: try SignalSource())
-        var results: [GroupResult] = []
-        try run.run([group]) { results.append($0) }
-        return try #require(results.first)
+            signals: try SignalSource(), deadline: deadline)
+        return (run, group)
     }
 
     /// Returns whether the process runs whose id is in a file.
@@ -148,9 +159,20 @@ import Testing
         let child = scratch.path + "/child"
         let result = try run(
             [Self.test("A.S/one()"), Self.event("testStarted", "A.S/one()", 1)],
-            then: "sleep 3600 & echo $! >'\(child)'; wait", idleSeconds: 2)
-        #expect(result.progress.failures.first?.message.hasPrefix("no progress for 2 s") == true)
+            then: "sleep 3600 & echo $! >'\(child)'; wait", idleSeconds: 0.4)
+        #expect(result.progress.failures.first?.message.hasPrefix("no progress for 0 s") == true)
         #expect(try !isRunning(child))
+    }
+
+    @Test func `a run is ended at its deadline with all processes that it started`() throws {
+        let child = scratch.path + "/child"
+        let deadline = TestProcess.now + 0.5
+        let (run, group) = try prepare(
+            [Self.test("A.S/one()"), Self.event("testStarted", "A.S/one()", 1)],
+            then: "sleep 3600 & echo $! >'\(child)'; wait", deadline: deadline)
+        #expect(try !run.run([group]) { _ in Issue.record("the group has not ended") })
+        #expect(TestProcess.now >= deadline)
+        if FileManager.default.fileExists(atPath: child) { #expect(try !isRunning(child)) }
     }
 
     @Test func `processes that a test leaves running end with it`() throws {

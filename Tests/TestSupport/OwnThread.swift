@@ -24,8 +24,13 @@ extension Trait where Self == OwnThread {
 }
 
 /// An executor that starts a thread for each job, so that a blocking job delays no other.
-private final class ThreadPerJob: TaskExecutor {
-    func enqueue(_ job: consuming ExecutorJob) {
+///
+/// Tasks that a test detaches, or starts from the main actor, need it if they block: they don't
+/// inherit the threads of ``OwnThread``.
+package final class ThreadPerJob: TaskExecutor {
+    package init() {}
+
+    package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         do {
             // Eight megabytes, like the main thread, because tests compare deep structures.

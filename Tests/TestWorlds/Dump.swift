@@ -1,6 +1,7 @@
 package import Tandem
 import TandemModel
 import TandemResults
+package import TestSupport
 
 /// The graph as plain dictionaries, and a simple reference implementation of the rules of lists.
 ///

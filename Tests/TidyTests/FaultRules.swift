@@ -9,7 +9,7 @@ enum FaultRules {
         FaultTable(page: page).rows.flatMap { row in
             row.tests.filter { name in
                 !tests.contains {
-                    $0.text.contains("func `\(name)`") || $0.text.contains("func \(name)(")
+                    $0.mentions("func `\(name)`", "func \(name)(")
                 }
             }.map { Finding(path: FaultRules.page, line: row.line, message: "no test is \($0)") }
         }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import Testing
 
 /// A source file: its path from the root, and its text.
@@ -21,6 +22,15 @@ struct SourceFile {
         let code = Code(text)
         self.code = code.lines
         texts = code.texts
+    }
+
+    /// Returns whether the text contains any of these words.
+    ///
+    /// It compares bytes, so it is far faster than a search for characters.
+    func mentions(_ words: String...) -> Bool {
+        words.contains { word in
+            text.withCString { text in word.withCString { strstr(text, $0) != nil } }
+        }
     }
 
     /// The target that contains the file, or nil outside targets.

@@ -41,7 +41,7 @@ import Testing
 
     @Test func `a daemon's chart shows the latency of saves`() throws {
         let place = try Place()
-        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        let daemon = try place.serve()
         defer { daemon.end(SIGTERM) }
         let bridge = try BridgeProcess(place.socket)
         try bridge.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)

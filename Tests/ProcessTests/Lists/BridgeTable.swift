@@ -1,4 +1,5 @@
 import TandemModel
+import TestSupport
 import TestWorlds
 import Testing
 

@@ -1,5 +1,6 @@
 import Glibc
 import TandemModel
+import TestSupport
 import TestWorlds
 import Testing
 

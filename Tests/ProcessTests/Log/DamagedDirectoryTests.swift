@@ -8,18 +8,6 @@ import Testing
 @Suite(.ownThread) struct DamagedDirectoryTests {
     private let files = RealFileSystem()
 
-    private func segments(_ journal: MadeJournal) throws -> [String] {
-        let folder = journal.store + "/journal"
-        return try files.list(folder).filter { $0.hasSuffix(".journal") }.sorted()
-            .map { folder + "/" + $0 }
-    }
-
-    private func flip(_ path: String, at offset: UInt64) throws {
-        let file = try files.open(path, .readWrite)
-        defer { file.close() }
-        try file.write([try file.read(count: 1, at: offset)[0] ^ 4], at: offset)
-    }
-
     private static let verbs = [
         ["log"], ["log", "-n", "1"], ["log", "-r"], ["log", "-o", "json"], ["log", "-q"],
         ["log", "-F", "author"], ["log", "--stats"], ["log", "--stats", "-o", "json"],
@@ -49,7 +37,7 @@ import Testing
     ) throws {
         let journal = try MadeJournal(transactions: 4, bytes: 10)
         try CommandRun("tandem", ["rebuild", "-D", journal.store]).check()
-        let segment = try #require(try segments(journal).last)
+        let segment = try #require(try segments(of: journal.store).last)
         try flip(segment, at: offset)
         for verb in Self.verbs(after: offset) {
             let run = try CommandRun("tandem", verb + ["-D", journal.store])
@@ -64,7 +52,7 @@ import Testing
         let journal = try MadeJournal(
             transactions: Volume.of(1_600, deep: 3_000), bytes: 100, segmentBytes: 64 << 10)
         try CommandRun("tandem", ["rebuild", "-D", journal.store]).check()
-        let newest = try #require(try segments(journal).last)
+        let newest = try #require(try segments(of: journal.store).last)
         try flip(newest, at: 3)
         for verb in [
             ["log", "-n", "1"], ["log", "--to", "5"], ["log", "--stats"], ["blame", "Team/7"],

@@ -39,16 +39,6 @@ import Testing
         try files.list(folder).filter { $0.hasSuffix(suffix) }.map { folder + "/" + $0 }
     }
 
-    private func flip(_ path: String, at offset: UInt64) throws {
-        let file = try files.open(path, .readWrite)
-        defer { file.close() }
-        try file.write([try file.read(count: 1, at: offset)[0] ^ 4], at: offset)
-    }
-
-    private func tandem(_ words: [String]) throws -> CommandRun {
-        try CommandRun("tandem", words + ["-D", journal.store])
-    }
-
     private static let questions = [
         "log -O Team/7", "log -O Team/2990 -r", "log -E Team -n 5 -o json", "log -E Player",
         "log -p Team.wins -n 3", "log -O Team/5 -O Team/1500 -o json", "log object=Team/30",
@@ -60,7 +50,7 @@ import Testing
     @Test func `with indexes, without, and with damaged ones it prints the same`() throws {
         func answers() throws -> [String] {
             try Self.questions.map { question in
-                let run = try tandem(question.split(separator: " ").map(String.init))
+                let run = try journal.tandem(question.split(separator: " ").map(String.init))
                 return "\(question): \(run.code)\n\(run.output)"
             }
         }
@@ -84,44 +74,46 @@ import Testing
         try makeIndexes()
         let segments = try paths(".journal")
         try flip(segments[3], at: 20_000)
-        let object = try tandem(["log", "-O", "Team/2500"])
+        let object = try journal.tandem(["log", "-O", "Team/2500"])
         #expect(object.code == 0 && object.output.contains("Team/2500"))
-        #expect(try tandem(["blame", "Team/2500"]).code == 0)
-        #expect(try tandem(["log", "-E", "Player"]).code == 0)
-        #expect(try tandem(["log", "-O", "Team/2500", "-t", "often", "-F", "op"]).code == 0)
+        #expect(try journal.tandem(["blame", "Team/2500"]).code == 0)
+        #expect(try journal.tandem(["log", "-E", "Player"]).code == 0)
+        #expect(
+            try journal.tandem(["log", "-O", "Team/2500", "-t", "often", "-F", "op"]).code == 0)
         // A log of all teams reads the damaged segment.
-        #expect(try tandem(["log", "-E", "Team"]).code == 1)
+        #expect(try journal.tandem(["log", "-E", "Team"]).code == 1)
         for path in try paths(".index") { try files.remove(path) }
-        let scanned = try tandem(["log", "-O", "Team/2500"])
+        let scanned = try journal.tandem(["log", "-O", "Team/2500"])
         #expect(scanned.code == 1 && scanned.output.contains("gap:"))
     }
 
     @Test func `an entity of a model that the store has not applied is not skipped`() throws {
-        #expect(try tandem(["rebuild"]).code == 0)
+        #expect(try journal.tandem(["rebuild"]).code == 0)
         try journal.addClubs(1_500, segmentBytes: 64 << 10)
-        let plain = try tandem(["log", "-E", "Team", "-n", "9"])
+        let plain = try journal.tandem(["log", "-E", "Team", "-n", "9"])
         #expect(plain.output.contains("Club/101500"), "\(plain.output)")
         let count = try paths(".journal").count
         #expect(count > 8)
         // Only clubs in a sealed segment, and no team.
         try makeIndexes()
-        let indexed = try tandem(["log", "-E", "Team", "--from", "3300", "--to", "3310"])
+        let indexed = try journal.tandem(["log", "-E", "Team", "--from", "3300", "--to", "3310"])
         #expect(indexed.code == 0 && indexed.output.contains("Club/"), "\(indexed.output)")
-        #expect(try tandem(["log", "-E", "Team", "-n", "9"]).output == plain.output)
+        #expect(try journal.tandem(["log", "-E", "Team", "-n", "9"]).output == plain.output)
         // An entity that only the later model has can be selected.
-        #expect(try tandem(["log", "-E", "Club", "-n", "1"]).output.contains("Club/101500"))
+        #expect(
+            try journal.tandem(["log", "-E", "Club", "-n", "1"]).output.contains("Club/101500"))
     }
 
     @Test func `verify finds a damaged index, and one that differs from its segment`() throws {
-        #expect(try tandem(["rebuild"]).code == 0)
+        #expect(try journal.tandem(["rebuild"]).code == 0)
         try makeIndexes()
-        let whole = try tandem(["verify", "--deep"])
+        let whole = try journal.tandem(["verify", "--deep"])
         #expect(whole.code == 0, "\(whole.output)")
-        let usage = try tandem(["disk-usage"]).output
+        let usage = try journal.tandem(["disk-usage"]).output
         #expect(usage.contains("index ") && usage.contains("the index of the segment"))
         let path = try #require(try paths(".index").first)
         try flip(path, at: 4_200)
-        let damaged = try tandem(["verify"])
+        let damaged = try journal.tandem(["verify"])
         #expect(damaged.code == 1)
         #expect(
             damaged.output.contains(
@@ -129,8 +121,8 @@ import Testing
             ))
         for path in try paths(".index") { try files.remove(path) }
         try makeIndexes { _ in nil }
-        #expect(try tandem(["verify"]).code == 0)
-        let other = try tandem(["verify", "--deep"])
+        #expect(try journal.tandem(["verify"]).code == 0)
+        let other = try journal.tandem(["verify", "--deep"])
         #expect(
             other.code == 1
                 && other.output.contains(
@@ -139,9 +131,9 @@ import Testing
     }
 
     @Test func `vacuum removes indexes with their segments`() throws {
-        #expect(try tandem(["rebuild"]).code == 0)
+        #expect(try journal.tandem(["rebuild"]).code == 0)
         try makeIndexes()
-        let run = try tandem(["vacuum", "--before", "1500", "--yes"])
+        let run = try journal.tandem(["vacuum", "--before", "1500", "--yes"])
         #expect(run.code == 0, "\(run.output)")
         let (segments, indexes) = (try paths(".journal"), try paths(".index"))
         #expect(segments.count == 7)

@@ -11,21 +11,6 @@ import Testing
 
     init() throws { place = try Place() }
 
-    /// Saves `count` objects, each in a save of its own; returns the last position.
-    @discardableResult
-    private func save(_ count: Int) throws -> UInt64 {
-        let model = Model { Entity("Note") { Attribute("text", .string) } }
-        let container = PersistentContainer(model: model, socket: place.socket, author: "saver")
-        defer { container.close() }
-        let context = container.makeContext(name: "main")
-        var last: UInt64 = 0
-        for _ in 0..<count {
-            try context.insert("Note")["text"] = .string(String(repeating: "z", count: 100))
-            last = try context.save().number
-        }
-        return last
-    }
-
     private func start(_ words: [String]) throws -> (child: ChildProcess, reader: LineReader) {
         let child = try ChildProcess.start(
             DaemonProcess.products + "/tandem",
@@ -102,21 +87,25 @@ import Testing
     @Test(.enabled(if: KilledSaverTests.isThere, "strace is not installed or may not trace"))
     func `a signal waits for a disk that takes long to record the cursor`() throws {
         try place.serve()
-        try save(20)
+        try place.saveNotes(20)
         try "0\n".write(toFile: file, atomically: true, encoding: .utf8)
-        // With -D the command is our child, not strace. Each flush takes longer than a signal waits
-        // for a reader.
+        // With -D the command is our child, not strace. Each flush of a thread after its first one
+        // takes longer than a signal waits for a reader.
         let words = [
             "-D", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync,fdatasync", "-e",
-            "inject=fsync,fdatasync:delay_enter=1200000", DaemonProcess.products + "/tandem", "log",
-            "-o", "json", "--socket", place.socket, "-f", "--cursor-file", file,
+            "inject=fsync,fdatasync:delay_enter=1200000:when=2+",
+            DaemonProcess.products + "/tandem",
+            "log", "-o", "json", "--socket", place.socket, "-f", "--cursor-file", file,
         ]
         let child = try ChildProcess.start("/usr/bin/strace", words, output: .pipe)
         var reader = LineReader(try #require(child.output))
         let first = reader.next()
         #expect(try position(first) == 1)
-        kill(child.processID, SIGTERM)
-        #expect(child.wait() == .signalled(SIGTERM))
+        let took = ContinuousClock().measure {
+            kill(child.processID, SIGTERM)
+            #expect(child.wait() == .signalled(SIGTERM))
+        }
+        #expect(took > .seconds(1), "no flush delayed the end")
         let end = drain(&reader).positions.last ?? 1
         #expect(try kept() == end)
     }
@@ -155,7 +144,7 @@ import Testing
     @Test(arguments: [false, true])
     func `a cursor file that is a pipe or a link stays one`(_ isLink: Bool) throws {
         try place.serve()
-        let last = try save(3)
+        let last = try place.saveNotes(3).number
         let target = place.path + "/target"
         let descriptor: Int32
         if isLink {
@@ -184,7 +173,7 @@ import Testing
 
     @Test func `an invalid cursor file is reported before anything is printed`() throws {
         try place.serve()
-        try save(1)
+        try place.saveNotes(1)
         func log(_ path: String) throws -> CommandRun {
             try CommandRun("tandem", ["log", "--cursor-file", path, "--socket", place.socket])
         }
@@ -198,7 +187,7 @@ import Testing
 
     @Test func `a follower with a number of lines keeps the last of them`() throws {
         try place.serve()
-        let last = try save(20)
+        let last = try place.saveNotes(20).number
         let (child, pipe) = try start(["-f", "-n", "3", "--cursor-file", file])
         var reader = pipe
         for number in last - 2...last {
@@ -212,7 +201,7 @@ import Testing
 
     @Test func `a follower that is ended shows its cursor`() throws {
         try place.serve()
-        let last = try save(5)
+        let last = try place.saveNotes(5).number
         let (child, pipe) = try start(["-f", "-n", "2", "--show-cursor"])
         var reader = pipe
         _ = reader.next()
@@ -226,7 +215,7 @@ import Testing
 
     @Test func `a follower under nohup is not ended by SIGHUP`() throws {
         try place.serve()
-        try save(2)
+        try place.saveNotes(2)
         let child = try ChildProcess.start(
             "/bin/sh",
             [
@@ -237,7 +226,7 @@ import Testing
         var reader = LineReader(try #require(child.output))
         _ = reader.next()
         kill(child.processID, SIGHUP)
-        let last = try save(1)
+        let last = try place.saveNotes(1).number
         let line = reader.next()
         #expect(try position(line) == last)
     }

@@ -9,62 +9,7 @@ import Testing
 @Suite(.ownThread) @MainActor struct LogFollowTests {
     let place: Place
 
-    init() throws {
-        place = try Place()
-        _ = try Self.left.get()
-    }
-
-    private init(_ place: Place) { self.place = place }
-
-    private static let model = """
-        {"entities": {"Note": {"attributes": {"text": {"type": "string"}}}}}
-        """
-
-    @discardableResult
-    private func serve(_ store: String? = nil) throws -> DaemonProcess {
-        try place.serve(store, options: ["--segment-kibibytes", "64"])
-    }
-
-    @discardableResult
-    private func save(_ count: Int, bytes: Int = 10) throws -> Position {
-        let container = PersistentContainer(
-            model: try Model(parsing: Self.model), socket: place.socket, author: "saver")
-        defer { container.close() }
-        let context = container.makeContext(name: "main")
-        for _ in 1..<count {
-            try context.insert("Note")["text"] = .string(String(repeating: "z", count: bytes))
-            try context.save()
-        }
-        _ = try context.insert("Note")
-        return try context.save()
-    }
-
-    private final class Follower {
-        let child: ChildProcess
-        private var reader: LineReader
-
-        init(
-            _ place: Place, _ arguments: [String] = [], lines: [String] = ["-n", "1"]
-        ) throws {
-            child = try ChildProcess.start(
-                DaemonProcess.products + "/tandem",
-                ["log", "-f", "-q", "-o", "json", "--socket", place.socket] + lines + arguments,
-                output: .pipe)
-            reader = LineReader(try #require(child.output))
-        }
-
-        func next() throws -> JSON {
-            let line = reader.next()
-            return try JSON(parsing: try #require(line))
-        }
-
-        func position() throws -> Int64? { try next()["position"]?.int }
-
-        func end() {
-            child.kill()
-            child.wait()
-        }
-    }
+    init() throws { place = try Place() }
 
     @Test func `following a position that does not exist prints nothing and ends`() throws {
         try serve()
@@ -77,8 +22,8 @@ import Testing
     }
 
     @Test func `following begins at a cursor, a position or a time`() throws {
-        try serve()
-        let last = try save(30)
+        try place.serveSmallSegments()
+        let last = try place.saveNotes(30)
         let starts: [(arguments: [String], first: UInt64)] = [
             (["--after-cursor", "3"], 4), (["-c", "3"], 3), (["--from", "4"], 4),
             (["-S", "-1h"], 1), (["--after-cursor", "3", "-n", "2"], 4),
@@ -95,12 +40,12 @@ import Testing
     @Test func `a follower resumes from its cursor file, losing and repeating nothing`()
         throws
     {
-        try serve()
+        try place.serveSmallSegments()
         let file = place.path + "/cursor"
         try "1\n".write(toFile: file, atomically: true, encoding: .utf8)
         for _ in 0..<2 {
             let before = try #require(try cursor(in: file))
-            let last = try save(5)
+            let last = try place.saveNotes(5)
             let follower = try Follower(place, ["--cursor-file", file], lines: [])
             defer { follower.end() }
             for number in before + 1...last.number {
@@ -120,15 +65,15 @@ import Testing
     @Test func `a daemon killed while a page is printed causes no repeated line`()
         throws
     {
-        let daemon = try serve()
-        let last = try save(1_500)
+        let daemon = try place.serveSmallSegments()
+        let last = try place.saveNotes(1_500)
         let follower = try Follower(place, ["--from", "1"], lines: [])
         defer { follower.end() }
         // A page has 1,000 transactions. The pipe fills up within the first page, so the next one
         // is requested after the kill.
         #expect(try follower.position() == 1)
         daemon.end(SIGKILL)
-        try serve()
+        try place.serveSmallSegments()
         for number in 2...last.number {
             #expect(try follower.position() == Int64(number))
         }
@@ -136,17 +81,17 @@ import Testing
 
     @Test func `following reports removed transactions, and continues with the oldest one`() throws
     {
-        let daemon = try serve()
-        try save(2)
+        let daemon = try place.serveSmallSegments()
+        try place.saveNotes(2)
         let follower = try Follower(place)
         defer { follower.end() }
         let seen = try follower.position()
         kill(follower.child.processID, SIGSTOP)
-        let last = try save(60, bytes: 4_000)
+        let last = try place.saveNotes(60, bytes: 4_000)
         daemon.end(SIGTERM)
         let oldest = try trim(below: last.number)
         #expect(oldest > UInt64(seen ?? 0) + 1)
-        try serve()
+        try place.serveSmallSegments()
         kill(follower.child.processID, SIGCONT)
         let gap = try #require(try follower.next()["gap"])
         #expect(gap["after"]?.string?.hasPrefix("\(seen ?? 0)@") ?? false, "\(gap)")
@@ -167,40 +112,11 @@ import Testing
         return journal.bounds.first
     }
 
-    @Test
-    func `following reports a restored log, and continues in the new epoch`()
-        throws
-    {
-        var daemon = try serve()
-        try save(2)
-        daemon.end(SIGTERM)
-        let (backup, again) = (place.path + "/backup", place.path + "/again")
-        try CommandRun("tandem", ["backup", backup, "-D", place.store]).check()
-        daemon = try serve()
-        try save(3)
-        let follower = try Follower(place)
-        defer { follower.end() }
-        let seen = try follower.position()
-        daemon.end(SIGTERM)
-        try CommandRun("tandem", ["restore", backup, "--store", again]).check()
-        try serve(again)
-        let last = try save(1)
-        #expect(last.number < UInt64(seen ?? 0))
-        let gap = try #require(try follower.next()["gap"])
-        #expect(gap["reason"]?.string == "the log was restored", "\(gap)")
-        // The follower prints the whole restored log, from its oldest transaction.
-        let oldest = try #require(gap["next"]?.string.flatMap { Position($0) })
-        #expect(oldest.isComparable(with: last))
-        for number in oldest.number...last.number {
-            #expect(try follower.position() == Int64(number))
-        }
-    }
-
     @Test func `a directory whose journal was trimmed is read with the store's model`()
         throws
     {
-        let daemon = try serve()
-        let last = try save(60, bytes: 4_000)
+        let daemon = try place.serveSmallSegments()
+        let last = try place.saveNotes(60, bytes: 4_000)
         daemon.end(SIGTERM)
         let oldest = try trim(below: last.number)
         #expect(oldest > 1)
@@ -214,33 +130,87 @@ import Testing
         let unknown = try CommandRun("tandem", ["log", "-D", place.store, "-E", "Nope"])
         #expect(unknown.code == 2 && unknown.lines.count == 1, "\(unknown.output)")
     }
+}
 
-    /// A follower whose daemon has ended, and a process that runs longer than the time for which a
-    /// connection is awaited.
-    ///
-    /// Only time shows whether the follower survives, so it waits in parallel with the other tests.
-    private static let left = Result {
-        let tests = LogFollowTests(try Place())
-        let daemon = try tests.serve()
-        let first = try tests.save(2)
-        let follower = try Follower(tests.place)
-        #expect(try follower.position() == Int64(first.number))
+/// `tandem log -f` while its daemon is away for longer than a timeout.
+///
+/// These tests wait for seconds, so they run in parallel with waiting tests of other suites.
+@Suite(.ownThread) @MainActor struct LogAbsenceTests {
+    let place: Place
+
+    init() throws { place = try Place() }
+
+    @Test
+    func `following reports a restored log, and continues in the new epoch`()
+        throws
+    {
+        var daemon = try place.serveSmallSegments()
+        try place.saveNotes(2)
         daemon.end(SIGTERM)
-        return (
-            tests: tests, follower: follower, away: try ChildProcess.start("/bin/sleep", ["6"])
-        )
+        let (backup, again) = (place.path + "/backup", place.path + "/again")
+        try CommandRun("tandem", ["backup", backup, "-D", place.store]).check()
+        daemon = try place.serveSmallSegments()
+        try place.saveNotes(3)
+        let follower = try Follower(place)
+        defer { follower.end() }
+        let seen = try follower.position()
+        daemon.end(SIGTERM)
+        try CommandRun("tandem", ["restore", backup, "--store", again]).check()
+        try place.serveSmallSegments(again)
+        let last = try place.saveNotes(1)
+        #expect(last.number < UInt64(seen ?? 0))
+        let gap = try #require(try follower.next()["gap"])
+        #expect(gap["reason"]?.string == "the log was restored", "\(gap)")
+        // The follower prints the whole restored log, from its oldest transaction.
+        let oldest = try #require(gap["next"]?.string.flatMap { Position($0) })
+        #expect(oldest.isComparable(with: last))
+        for number in oldest.number...last.number {
+            #expect(try follower.position() == Int64(number))
+        }
     }
 
     @Test func `following survives a daemon that is away longer than a connection is awaited`()
         throws
     {
-        let (tests, follower, away) = try Self.left.get()
+        let daemon = try place.serveSmallSegments()
+        let first = try place.saveNotes(2)
+        let follower = try Follower(place)
         defer { follower.end() }
-        away.wait()
+        #expect(try follower.position() == Int64(first.number))
+        daemon.end(SIGTERM)
+        // A connection is awaited for five seconds.
+        try ChildProcess.start("/bin/sleep", ["6"]).wait()
         #expect(follower.child.status == nil)
-        let daemon = try tests.serve()
-        defer { daemon.end(SIGTERM) }
-        let second = try tests.save(1)
+        try place.serveSmallSegments()
+        let second = try place.saveNotes(1)
         #expect(try follower.position() == Int64(second.number))
+    }
+}
+
+/// A running `tandem log -f` and its lines.
+private final class Follower {
+    let child: ChildProcess
+    private var reader: LineReader
+
+    init(
+        _ place: Place, _ arguments: [String] = [], lines: [String] = ["-n", "1"]
+    ) throws {
+        child = try ChildProcess.start(
+            DaemonProcess.products + "/tandem",
+            ["log", "-f", "-q", "-o", "json", "--socket", place.socket] + lines + arguments,
+            output: .pipe)
+        reader = LineReader(try #require(child.output))
+    }
+
+    func next() throws -> JSON {
+        let line = reader.next()
+        return try JSON(parsing: try #require(line))
+    }
+
+    func position() throws -> Int64? { try next()["position"]?.int }
+
+    func end() {
+        child.kill()
+        child.wait()
     }
 }

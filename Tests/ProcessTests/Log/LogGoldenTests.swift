@@ -12,9 +12,7 @@ import Testing
     private func tandem(_ arguments: String..., zone: String = MadeJournal.zone) throws
         -> CommandRun
     {
-        try CommandRun(
-            path: "/usr/bin/env",
-            ["TZ=\(zone)", DaemonProcess.products + "/tandem"] + arguments + ["-D", journal.store])
+        try journal.tandem(arguments, zone: zone)
     }
 
     private func log(_ arguments: String...) throws -> [String] {

@@ -11,10 +11,7 @@ import Testing
     init() throws { journal = try MadeJournal() }
 
     private func tandem(_ arguments: String...) throws -> CommandRun {
-        try CommandRun(
-            path: "/usr/bin/env",
-            ["TZ=\(MadeJournal.zone)", DaemonProcess.products + "/tandem"] + arguments
-                + ["-D", journal.store])
+        try journal.tandem(arguments, zone: MadeJournal.zone)
     }
 
     private func golden(_ name: String, _ run: CommandRun) throws {
@@ -66,7 +63,7 @@ import Testing
 
     @Test @MainActor func `a daemon and its directory print the same`() throws {
         let place = try Place()
-        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        let daemon = try place.serve()
         let container = PersistentContainer(
             model: try Model(
                 parsing: #"{"entities": {"Team": {"attributes": {"name": {"type": "string"}}}}}"#),

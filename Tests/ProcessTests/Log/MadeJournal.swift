@@ -220,3 +220,17 @@ struct MadeJournal {
             links: [link(3, isAdded: isAdded)])
     }
 }
+
+extension MadeJournal {
+    /// Runs `tandem` on the directory.
+    func tandem(_ arguments: [String]) throws -> CommandRun {
+        try CommandRun("tandem", arguments + ["-D", store])
+    }
+
+    /// Runs `tandem` on the directory, with times in a given zone.
+    func tandem(_ arguments: [String], zone: String) throws -> CommandRun {
+        try CommandRun(
+            path: "/usr/bin/env",
+            ["TZ=\(zone)", DaemonProcess.products + "/tandem"] + arguments + ["-D", store])
+    }
+}

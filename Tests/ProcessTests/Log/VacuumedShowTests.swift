@@ -96,7 +96,7 @@ import Testing
     func `objects that the log no longer has are shown from the store, and later ones reported`()
         throws
     {
-        let daemon = try place.serve(options: ["--segment-kibibytes", "64"])
+        let daemon = try place.serveSmallSegments()
         try play()
         let online = ["--socket", place.socket]
         let whole = try show(["Book/1"], on: online)

@@ -69,8 +69,7 @@ import Testing
     @Test func `exit codes are 0 healthy, 1 degraded, 2 usage, 3 no daemon`() throws {
         let place = try Place()
         func serve() throws -> DaemonProcess {
-            try DaemonProcess.serving(
-                store: place.store, socket: place.socket, options: ["--map-limit-mebibytes", "16"])
+            try place.serve(options: ["--map-limit-mebibytes", "16"])
         }
         let first = try serve()
         func health(_ arguments: String...) throws -> CommandRun {

@@ -29,7 +29,7 @@ import Testing
     /// lost.
     private func race(_ policy: MergePolicy, losing period: Int) async throws -> Outcome {
         let place = try Place()
-        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        let daemon = try place.serve()
         let container = PersistentContainer(entities: [Lap.self], socket: place.socket)
         let start = try await container.withContext { context in
             for name in ["left", "right"] { try context.insert(Lap.self).name = name }

@@ -1,4 +1,5 @@
 import Tandem
+import TestSupport
 import Testing
 
 /// One of the two objects that racers always change together, or the counts of a racer.
@@ -42,7 +43,9 @@ struct Racer: Codable, Sendable {
         let relay = LossyRelay(socket, period: period)
         let container = PersistentContainer(
             entities: [Lap.self], author: name, transport: relay.transport)
-        try await container.withContext(name: "race") { try race($0, container) }
+        try await withTaskExecutorPreference(ThreadPerJob()) {
+            try await container.withContext(name: "race") { try race($0, container) }
+        }
         container.close()
         #expect(period == 0 || relay.losses > 0)
     }

@@ -27,8 +27,7 @@ final class SoakDaemon: Sendable {
     var restartCount: Int { restarts.withLock { $0 } }
 
     private static func start(_ place: Place) throws -> DaemonProcess {
-        let daemon = try DaemonProcess.serving(
-            store: place.store, socket: place.socket, options: options)
+        let daemon = try place.serve(options: options)
         // The log is read continuously, so that the daemon never waits for a reader.
         _ = try KernelThread.start(name: "log") { _ = daemon.readOutput() }
         return daemon

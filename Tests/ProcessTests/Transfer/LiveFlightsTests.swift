@@ -13,12 +13,8 @@ import Testing
 
     init() throws { place = try Place() }
 
-    private static var folder: String {
-        "/" + #filePath.split(separator: "/").dropLast(2).joined(separator: "/") + "/Flights"
-    }
-
     private func text(_ name: String) throws -> String {
-        try String(contentsOfFile: Self.folder + "/" + name, encoding: .utf8)
+        try String(contentsOfFile: Place.flights + "/" + name, encoding: .utf8)
     }
 
     /// Writes a few planes and airports, and flights that also name others, as in the real data.

@@ -26,23 +26,22 @@ import Testing
         """
 
     @MainActor private func seed() throws {
-        let container = PersistentContainer(
-            model: try Model(parsing: Self.model), socket: place.socket, author: "seeder")
-        let context = container.makeContext(name: "seeds")
-        let player = try context.insert("Player")
-        player["name"] = .string("Mané")
-        for (number, rate) in [-0.0, .infinity, -.infinity, 0.1].enumerated() {
-            let team = try context.insert("Team")
-            team["name"] = .string("team \(number)")
-            team["id"] = .int(Int64(number))
-            team["entity"] = .string("Player")
-            team["rate"] = .double(rate)
-            if number > 0 { continue }
-            player.setObject(team, for: "team")
-            player.setObject(team, for: "captainOf")
-            team.add(player, to: "friends")
+        try place.seed(Self.model) { context in
+            let player = try context.insert("Player")
+            player["name"] = .string("Mané")
+            for (number, rate) in [-0.0, .infinity, -.infinity, 0.1].enumerated() {
+                let team = try context.insert("Team")
+                team["name"] = .string("team \(number)")
+                team["id"] = .int(Int64(number))
+                team["entity"] = .string("Player")
+                team["rate"] = .double(rate)
+                if number > 0 { continue }
+                player.setObject(team, for: "team")
+                player.setObject(team, for: "captainOf")
+                team.add(player, to: "friends")
+            }
+            try context.save()
         }
-        try context.save()
     }
 
     private func rates() throws -> [String] {

@@ -27,22 +27,21 @@ import Testing
     }
 
     @MainActor private func seed() throws {
-        let container = PersistentContainer(
-            model: try Model(parsing: Self.model), socket: place.socket, author: "seeder")
-        let context = container.makeContext(name: "seeds")
-        let team = try context.insert("Team")
-        team["name"] = .string("Senegal, \"lions\"\nof Teranga")
-        team["wins"] = .int(2)
-        team["founded"] = .date(1_000_000.5)
-        let other = try context.insert("Team")
-        other["name"] = .string("Qatar")
-        other["note"] = .string("")
-        for name in ["Mané", "Mendy"] {
-            let player = try context.insert("Player")
-            player["name"] = .string(name)
-            player.setObject(team, for: "team")
+        try place.seed(Self.model) { context in
+            let team = try context.insert("Team")
+            team["name"] = .string("Senegal, \"lions\"\nof Teranga")
+            team["wins"] = .int(2)
+            team["founded"] = .date(1_000_000.5)
+            let other = try context.insert("Team")
+            other["name"] = .string("Qatar")
+            other["note"] = .string("")
+            for name in ["Mané", "Mendy"] {
+                let player = try context.insert("Player")
+                player["name"] = .string(name)
+                player.setObject(team, for: "team")
+            }
+            try context.save()
         }
-        try context.save()
     }
 
     @Test
