@@ -206,7 +206,7 @@ import Testing
         let whole = try files.contents(of: place.store + "/store/data.mdb", maximumBytes: 1 << 30)
         var random = SplitMix64(seed: seed)
         var salvaged = 0
-        let rounds = Volume.of(20, deep: 300)
+        let rounds = Volume.of(12, deep: 300)
         for round in 0..<rounds {
             var bytes = whole
             for _ in 0..<(round.isMultiple(of: 2) ? 1 : 30) {

@@ -1,4 +1,5 @@
 import TandemQuery
+import TestSupport
 import Testing
 
 struct TextFoldingTests {
@@ -18,7 +19,10 @@ struct TextFoldingTests {
     }
 
     @Test func caseFoldingIsStableOverAllScalars() {
-        for value in UInt32(0)...0x10_ffff {
+        // No scalar above the second plane has a case mapping; of these only some are tested.
+        let others = stride(
+            from: 0x2_0000 + UInt32(seed % 97), through: 0x10_ffff, by: Volume.of(97, deep: 1))
+        for value in Array(UInt32(0)..<0x2_0000) + others {
             guard let scalar = Unicode.Scalar(value) else { continue }
             let once = folded(String(scalar))
             #expect(folded(once).utf8.elementsEqual(once.utf8), "U+\(String(value, radix: 16))")

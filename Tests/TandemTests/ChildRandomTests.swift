@@ -10,7 +10,7 @@ import Testing
 @MainActor @Suite struct ChildRandomTests {
     @Test func `law 4: nested contexts show what a plain model of their layers shows`() throws {
         let fixture = try Fixture([Bucket.self, Content.self, Item.self, Tag.self])
-        for run in 0..<Seed.worlds(5, deep: 20) {
+        for run in 0..<Seed.worlds(3, deep: 20) {
             let family = try Family(fixture, seed: Seed.value(run))
             for step in 0..<60 {
                 var differences: [String] = []
