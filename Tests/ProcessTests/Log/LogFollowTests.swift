@@ -12,8 +12,8 @@ import Testing
     init() throws { place = try Place() }
 
     @Test func `following a position that does not exist prints nothing and ends`() throws {
-        try serve()
-        let last = try save(3)
+        try place.serveSmallSegments()
+        let last = try place.saveNotes(3)
         for start in ["--from", "-c", "--after-cursor"] {
             let run = try CommandRun(
                 "tandem", ["log", "-f", start, "999", "--socket", place.socket])
