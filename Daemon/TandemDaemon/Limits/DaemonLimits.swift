@@ -201,6 +201,12 @@ extension DaemonLimits {
     ///
     /// Such a read takes less than a millisecond.
     static let littleWork = 2_048
+    /// The maximum number of key paths, and of parts of predicates, of the lists of a verdict
+    /// request that is answered immediately.
+    ///
+    /// Compiling that many takes about a millisecond each.
+    static let littlePaths = 256
+    static let littleParts = 4_096
     /// The maximum number and size of transactions covered by a request that is answered
     /// immediately.
     static let littleHistory: UInt64 = 256

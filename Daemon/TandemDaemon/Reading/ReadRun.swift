@@ -161,18 +161,9 @@ struct ReadRun {
 
     // MARK: Verdicts
 
-    /// The number of key paths above which lists take too long to compile on the daemon's thread.
-    private static let littlePaths = 256
-
     /// Returns the verdicts on lists, and the answer to the piggybacked read.
     private func verdicts(_ request: VerdictRequest) throws -> Verdicts {
         guard let window else { preconditionFailure("Verdicts need a window.") }
-        let paths = request.items.reduce(0) {
-            $0 + 1 + $1.refreshKeyPaths.count + $1.request.sort.count
-        }
-        guard littleWork == nil || paths <= Self.littlePaths else {
-            throw StoreError(.interrupted, "the lists have many key paths")
-        }
         let lists = try request.items.map { item in
             try check?(0)
             return try CompiledRequest(
