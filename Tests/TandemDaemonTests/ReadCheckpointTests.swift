@@ -131,6 +131,35 @@ import Testing
         for (asker, id) in zip(askers, ids) { #expect(try asker.answer(id).fetched.count == 11) }
     }
 
+    /// A clock on which every look takes a millisecond.
+    private final class BusyClock: Clock {
+        private let clock = ManualClock()
+        var wallMicroseconds: Int64 { clock.wallMicroseconds }
+        var monotonicNanoseconds: UInt64 {
+            clock.advance(byNanoseconds: 1_000_000)
+            return clock.monotonicNanoseconds
+        }
+    }
+
+    @Test func `law 7: while the store is short of space a read that takes long ends`() throws {
+        let bench = try EngineBench.ofReaders(clock: BusyClock())
+        try bench.insertNodes(1_000, isGrouped: true)
+        bench.engine.committer.enterReadOnly(.store, "no room")
+        let asker = try bench.client()
+        // Each node reads all nodes of its group.
+        var slow = Fetch(request: FetchRequest(entity: "Node"), kind: .count)
+        slow.request.predicate = try ObjectPredicate(
+            format: "SUBQUERY(group.nodes, $n, $n.rank > 1000).@count > 0")
+        #expect(try asker.ask(count).fetched.count == 1_000)
+        guard case .failure(let error) = try asker.ask(.fetch(slow)) else {
+            Issue.record("the read was answered")
+            return
+        }
+        #expect(error.code == .timeout && error.message.contains("free disk space"), "\(error)")
+        #expect(bench.engine.reads.running.isEmpty && bench.engine.reads.bytes.held == 0)
+        #expect(try asker.ask(count).fetched.count == 1_000)
+    }
+
     @Test func `while the store is short of space large answers are sent to their end too`() throws
     {
         var limits = DaemonLimits()

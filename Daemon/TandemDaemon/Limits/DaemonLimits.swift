@@ -211,6 +211,8 @@ extension DaemonLimits {
     /// immediately.
     static let littleHistory: UInt64 = 256
     static let littleHistoryBytes = 64 << 10
+    /// The maximum duration of a read on the daemon's thread while the disk is full.
+    static let shortReadNanoseconds: UInt64 = 100_000_000
     /// The minimum interval between the last checkpoint and one that reads wait for.
     ///
     /// The interval is also at least four times the duration of the last checkpoint.

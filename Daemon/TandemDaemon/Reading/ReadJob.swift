@@ -30,6 +30,28 @@ final class ReadJob: @unchecked Sendable {
         case search(BatchSearch)
     }
 
+    /// The end of the time for a read on the daemon's thread, which serves no other client
+    /// meanwhile.
+    struct Deadline {
+        private let clock: any Clock
+        private let end: UInt64
+
+        /// Creates the deadline of a read that begins now.
+        init(_ clock: any Clock) {
+            self.clock = clock
+            end = clock.monotonicNanoseconds + DaemonLimits.shortReadNanoseconds
+        }
+
+        /// The error with which the read ends; nil while there is time.
+        fileprivate var error: TandemError? {
+            guard clock.monotonicNanoseconds > end else { return nil }
+            return TandemError(
+                .timeout,
+                "the read took more than \(DaemonLimits.shortReadNanoseconds / 1_000_000) ms, too "
+                    + "long while the disk is full; free disk space, or read less at a time")
+        }
+    }
+
     /// The progress of a job.
     struct Progress: Sendable {
         enum Phase: Sendable { case reading, encoding, resting, done }
@@ -130,9 +152,11 @@ final class ReadJob: @unchecked Sendable {
     /// daemon's thread.
     ///
     /// Passes its turn on when the turn is over; without a turn it runs to completion. With `copy`,
-    /// rows are read with the reader's copy of the model.
+    /// rows are read with the reader's copy of the model. With `deadline`, the read ends with
+    /// `timeout` if it takes longer.
     func advance(
-        during turn: ReaderTurn? = nil, by copy: ModelCopy? = nil, _ announce: (ReadJob) -> Void
+        during turn: ReaderTurn? = nil, by copy: ModelCopy? = nil, until deadline: Deadline? = nil,
+        _ announce: (ReadJob) -> Void
     ) {
         update { state in
             guard let since = state.waitsSince, let turn else { return }
@@ -141,7 +165,7 @@ final class ReadJob: @unchecked Sendable {
         do {
             if let run {
                 defer { endReading() }
-                try read(run, turn, copy)
+                try read(run, turn, copy, deadline)
             }
             while try encodeNext() {
                 announceNews(announce)
@@ -169,7 +193,9 @@ final class ReadJob: @unchecked Sendable {
         snapshot = nil
     }
 
-    private func read(_ run: ReadRun, _ turn: ReaderTurn?, _ copy: ModelCopy?) throws {
+    private func read(
+        _ run: ReadRun, _ turn: ReaderTurn?, _ copy: ModelCopy?, _ deadline: Deadline?
+    ) throws {
         update { $0.progress.position = run.position }
         var run = run
         if let snapshot, let copy {
@@ -179,6 +205,7 @@ final class ReadJob: @unchecked Sendable {
         let (state, limits, counts) = (state, run.limits, run.counts)
         let windowBytes = run.window?.bytes ?? 0
         run.check = { [memory] held throws(StoreError) in
+            if let error = deadline?.error { state.withLock { $0.ending = $0.ending ?? error } }
             try Self.check(held + windowBytes, state, memory, limits, counts)
             guard let turn, turn.isOver else { return }
             Self.passOn(turn, state)
