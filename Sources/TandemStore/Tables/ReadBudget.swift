@@ -46,8 +46,14 @@ public final class ReadBudget {
     /// The first error of a read; the answer must then be discarded too.
     public private(set) var failure: StoreError?
 
-    /// Records that a read failed.
-    func record(_ error: StoreError) { if failure == nil { failure = error } }
+    /// Records that a read failed, or that its check ended it.
+    func record(_ error: StoreError) {
+        if error.code == .interrupted {
+            refusal = refusal ?? error
+        } else {
+            failure = failure ?? error
+        }
+    }
 
     /// Accounts for the next `count` reads; throws if the read must end.
     ///
