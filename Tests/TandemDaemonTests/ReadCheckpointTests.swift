@@ -173,6 +173,35 @@ import Testing
         #expect(bench.engine.reads.running.isEmpty)
     }
 
+    @Test func `a lease that commits the store counts as a checkpoint`() throws {
+        let committer = bench.bench.committer
+        let before = (checkpoints.all, committer.committedBytes)
+        for _ in 0..<DaemonLimits.leasesReserved where checkpoints.all == before.0 {
+            try save(100 + bench.position.number)
+            clock.advance(byNanoseconds: 3)
+            _ = try committer.lease(1 << 20)
+        }
+        #expect(checkpoints.all == before.0 + 1 && committer.committedBytes > before.1)
+        // The next checkpoint for reads keeps its distance from that one.
+        try save(50)
+        #expect(try committer.checkpointForReads() == clock.monotonicNanoseconds + Self.pause)
+    }
+
+    @Test func `law 7: checkpoints for reads include the removal of blobs at intervals only`() {
+        var sweep = StoreSweep()
+        let pause = DaemonLimits.housekeepingNanoseconds
+        #expect(sweep.isDue(pause, isForReads: true))
+        // Some blobs remain for the next sweep.
+        sweep.didSweep(below: nil, at: pause)
+        #expect(sweep.blobsBelow == 0)
+        #expect(!sweep.isDue(2 * pause - 1, isForReads: true))
+        #expect(sweep.isDue(2 * pause - 1, isForReads: false))
+        // Checkpoints for reads can replace all others.
+        #expect(sweep.isDue(2 * pause, isForReads: true))
+        sweep.didSweep(below: 7, at: 2 * pause)
+        #expect(sweep.blobsBelow == 7)
+    }
+
     @Test func `housekeeping after checkpoints has an interval of its own`() {
         var housekeeping = Housekeeping()
         let pause = DaemonLimits.housekeepingNanoseconds

@@ -219,6 +219,9 @@ extension DaemonLimits {
     static let readCheckpointNanoseconds: UInt64 = 20_000_000
     /// The target duration of a checkpoint that is due because of its dirty pages.
     static let checkpointNanoseconds: UInt64 = 25_000_000
+    /// The maximum number of blobs that one checkpoint removes, about as many as can be added
+    /// before it.
+    static let sweptBlobs = 1_024
     /// The minimum number of reads that may be in progress, although fewer run concurrently.
     static let readsBegun = 16
     /// The delay before reads that found no free read transaction are retried.
