@@ -139,8 +139,11 @@ final class ReadJob: @unchecked Sendable {
             }
             return state.ending != nil
         }
-        if isEnding { throw StoreError(.interrupted, "the read was ended") }
+        if isEnding { throw ended }
     }
+
+    /// The error with which a check ends the read; the reason is in ``State/ending``.
+    private static var ended: StoreError { StoreError(.interrupted, "the read was ended") }
 
     /// If all reads together exceed the limit, only those that hold more than this fraction of it
     /// are ended.
@@ -167,7 +170,7 @@ final class ReadJob: @unchecked Sendable {
                 defer { endReading() }
                 try read(run, turn, copy, deadline)
             }
-            while try encodeNext() {
+            while try encodeNext(turn) {
                 announceNews(announce)
                 if answer != nil, turn?.isOver == true { turn?.passOn() }
             }
@@ -237,9 +240,15 @@ final class ReadJob: @unchecked Sendable {
     }
 
     /// Encodes the next message; returns false if there is none, or no room for it.
-    private func encodeNext() throws -> Bool {
+    ///
+    /// Passes the turn on while the message's objects are sorted.
+    private func encodeNext(_ turn: ReaderTurn?) throws -> Bool {
         guard answer != nil, try hasRoom() else { return false }
-        guard let message = try answer?.nextMessage() else {
+        let message = try answer?.nextMessage { [state] () throws(StoreError) in
+            if state.withLock({ $0.ending != nil }) { throw Self.ended }
+            if let turn, turn.isOver { turn.passOn() }
+        }
+        guard let message else {
             answer = nil
             return false
         }
@@ -387,8 +396,12 @@ private struct OutgoingAnswer {
     var bytes: Int { (parts?.bytes ?? 0) + (list?.heldBytes ?? 0) }
 
     /// Returns the next message; nil after the last one.
-    mutating func nextMessage() throws -> EncodedMessage? {
-        guard let message = next() else { return nil }
+    ///
+    /// Calls `check` periodically, and throws its errors.
+    mutating func nextMessage(
+        _ check: () throws(StoreError) -> Void
+    ) throws -> EncodedMessage? {
+        guard let message = try next(check) else { return nil }
         var bytes: [UInt8] = []
         do {
             try FrameEncoder.encode(message, id: id, into: &bytes)
@@ -399,13 +412,15 @@ private struct OutgoingAnswer {
             bytes: bytes, position: message.announcedPosition, isLast: message.isLastOfAnswer)
     }
 
-    private mutating func next() -> DaemonMessage? {
+    private mutating func next(
+        _ check: () throws(StoreError) -> Void
+    ) throws(StoreError) -> DaemonMessage? {
         if let whole {
             self.whole = nil
             return whole
         }
         if let message = parts?.nextMessage() { return message }
-        guard let list, let places = list.nextPart(bytes: chunkBytes) else { return nil }
+        guard let list, let places = try list.nextPart(bytes: chunkBytes, check) else { return nil }
         return .part(FetchedChunk(places: places, hasMore: !list.isTaken))
     }
 }

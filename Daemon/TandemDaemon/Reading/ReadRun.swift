@@ -133,7 +133,9 @@ struct ReadRun {
             try size.check(fold.bytes)
         }
         budget.beginObject()
-        guard let rows = fold.rows(reader) else { throw unread(budget) }
+        let held = objects.byteCount + fold.bytes
+        let rows = try fold.rows(reader) { () throws(StoreError) in try budget.runCheck(held) }
+        guard let rows else { throw unread(budget) }
         return rows
     }
 

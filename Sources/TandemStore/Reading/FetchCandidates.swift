@@ -162,7 +162,7 @@ struct FetchCandidates {
             case .scan, .union: preconditionFailure("A scan collects nothing, a union has parts.")
             }
         }
-        objects.sort()
+        try matches.sort(candidates: &objects)
         return objects
     }
 

@@ -1,3 +1,5 @@
+import TandemQuery
+
 /// The number of objects that a request may read, and a check that can end it early.
 ///
 /// The cost of paths over to-many relationships grows with every hop, as does that of nested
@@ -95,6 +97,16 @@ public final class ReadBudget {
         guard elements.count % Self.checkInterval == 0 else { return }
         sinceCheck = 0
         try check?(heldBytes + elements.count * MemoryLayout<Element>.stride)
+    }
+
+    /// Sorts elements; throws if the read must end.
+    public func sort<Element>(
+        _ elements: inout [Element], heldBytes: Int? = nil,
+        by precedes: (Element, Element) -> Bool
+    ) throws(StoreError) {
+        let held = heldBytes ?? self.heldBytes + elements.count * MemoryLayout<Element>.stride
+        var sort = CheckedSort()
+        try sort.sort(&elements, by: precedes) { () throws(StoreError) in try check?(held) }
     }
 
     /// Begins another candidate, with a new share for one object.
