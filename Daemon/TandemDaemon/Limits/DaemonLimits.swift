@@ -232,6 +232,12 @@ extension DaemonLimits {
     ///
     /// Later transactions adapt to the duration below.
     static let firstBatchObjects = 64
+    /// The maximum number and size of objects that a reader evaluates again for a transaction of a
+    /// batch.
+    static let evaluatedObjects = 1_024
+    static let evaluatedBytes = 4 << 20
+    /// The maximum number of evaluations by readers after which a batch still has no transaction.
+    static let batchEvaluations = 16
     /// The target time for planning and applying one transaction of a batch, while other clients
     /// wait.
     static let batchNanoseconds: UInt64 = 8_000_000

@@ -60,7 +60,7 @@ final class ReadJob: @unchecked Sendable {
         /// The position of the snapshot.
         fileprivate(set) var position: UInt64 = 0
         /// The objects that a batch processes.
-        fileprivate(set) var found: [ObjectReference]?
+        fileprivate(set) var found: BatchSearch.Result?
         /// The reason why the answer is missing or incomplete.
         fileprivate(set) var failure: (any Error)?
         /// The approximate memory that the job held when it failed, in bytes.
@@ -218,9 +218,7 @@ final class ReadJob: @unchecked Sendable {
             let found = try run.answer(copy == nil ? question : question.compiled(in: run.model))
             answer = OutgoingAnswer(found, id, chunkBytes: chunkBytes)
         case .search(let search):
-            let found = try search.select(
-                from: try run.references(search.request.compiled(in: run.model)), run.limits,
-                run.counts)
+            let found = try search.result(of: run)
             update { $0.progress.found = found }
         }
         update { [answer] state in

@@ -61,6 +61,27 @@ struct ReadRun {
         try view.fetch(request, for: .references, budget: budget()).references
     }
 
+    /// Returns the objects that exist and match a request.
+    func matches(
+        _ request: CompiledRequest, among objects: [ObjectReference]
+    ) throws -> [StoredObject] {
+        let budget = budget()
+        let reader = StoreReader(view, budget: budget)
+        var (found, bytes) = ([StoredObject](), 0)
+        for object in objects {
+            guard let stored = try view.stored(object) else { continue }
+            budget.beginObject()
+            try budget.charge(1 + stored.row.bytes.count / 64, heldBytes: bytes)
+            guard let matches = request.matches(object, stored.row, reader) else {
+                throw unread(budget)
+            }
+            guard matches else { continue }
+            found.append(stored)
+            bytes += stored.row.bytes.count
+        }
+        return found
+    }
+
     // MARK: Fetches
 
     private func find(
