@@ -21,7 +21,7 @@ enum ColumnProperties {
             fold.add(values)
             found += 1
         }
-        guard let rows = fold.rows(graph) else { throw FuzzFinding("the sample lacks a text") }
+        guard let rows = fold.rows(graph, {}) else { throw FuzzFinding("the sample lacks a text") }
         try hold(rows.allSatisfy { $0.count == columns.columns.count }, "a row lacks values")
         try hold(rows.count <= max(1, found), "more rows than objects")
         guard columns.isGrouped || columns.isDistinct else { return }

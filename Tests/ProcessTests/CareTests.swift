@@ -255,6 +255,41 @@ import Testing
         child.wait()
     }
 
+    @Test @MainActor func `law 7: the read transactions of killed processes are freed for reads`()
+        throws
+    {
+        let daemon = try place.serve(options: ["--set", "limits.storeReaders=2"])
+        let model = Model { Entity("Page") { Attribute("text", .string) } }
+        let container = PersistentContainer(model: model, socket: place.socket, author: "pages")
+        defer { container.close() }
+        let context = container.makeContext(name: "main")
+        for _ in 0..<400 {
+            try context.insert("Page")["text"] = .string(String(repeating: "x", count: 1_000))
+        }
+        let position = try context.save()
+        func status() throws -> JSON { try JSON(parsing: try container.status()) }
+        while try status()["checkpoint"]?.int ?? 0 < Int64(position.number) {}
+        // Each dump waits for its full pipe, in its read transaction.
+        let dumps = try (0..<2).map { _ in
+            let dump = try ChildProcess.start(
+                DaemonProcess.products + "/tandem", ["dump", "-D", place.store], output: .pipe)
+            let output = FileHandle(
+                fileDescriptor: try #require(dump.output), closeOnDealloc: false)
+            #expect(try output.read(upToCount: 1)?.count == 1)
+            return dump
+        }
+        #expect(try status()["storeReaders"]?.int == 2)
+        for dump in dumps { dump.kill() }
+        for dump in dumps { dump.wait() }
+        // So many objects are counted by a reader.
+        let run = try tandem(
+            "count", "Page", "--where", "text CONTAINS 'x'", "--socket", place.socket)
+        expect(run, 0, "400")
+        let reached = try status()["limits"]?["storeReaders"]?["reached"]?.int
+        #expect(reached ?? 0 > 0)
+        #expect(daemon.end(SIGTERM) == 0)
+    }
+
     @Test @MainActor func `a journal that was trimmed needs a backup to rebuild from`() throws {
         var daemon = try place.serve()
         let model = Model { Entity("Page") { Attribute("text", .string) } }

@@ -71,6 +71,12 @@ import Testing
         expect(
             try CommandRun("tandem", reload), 0,
             "journal.keepBytes changes after a restart\n")
+        _ = try file(
+            "limits:\n\n  connections: 12\n  readerThreads: 3\n  storeReaders: 99\n", in: place)
+        expect(
+            try CommandRun("tandem", reload), 0,
+            "limits.readerThreads changes after a restart\n"
+                + "limits.storeReaders changes after a restart\n")
         #expect(try connections() == "limits.connections = 12  # \(path):3")
         _ = try file("limits:\n  conections: 13\n", in: place)
         let wrong = try CommandRun("tandem", reload)

@@ -81,6 +81,21 @@ import Testing
         #expect(frame.json["slowRequests"] == status["slowRequests"])
     }
 
+    @Test func `the state of the readers is in one line`() throws {
+        let status = JSON.object([
+            "reads": .object([
+                "reading": .int(2), "threads": .int(3), "waiting": .int(4),
+                "heldBytes": .int(5 << 20), "oldestMilliseconds": .int(1_500),
+                "oldestCommittedBytes": .int(6 << 20),
+            ])
+        ])
+        let frame = TopFrame(
+            before: StatusSample(status, time: 0), now: StatusSample(status, time: 5_000_000_000))
+        let line = "reads 2 of 3, 4 wait, 5 MiB; oldest snapshot 1500 ms, 6 MiB committed since"
+        let lines = frame.lines(style: Style(), width: 200, height: 24)
+        #expect(lines.contains(line), "\(lines)")
+    }
+
     @Test func `wrong input is reported in one line`() throws {
         for (arguments, part) in [
             (["-d", "0"], "--delay must be at least"), (["-n", "0"], "at least 1"),

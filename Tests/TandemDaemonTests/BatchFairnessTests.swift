@@ -140,6 +140,122 @@ import Testing
         #expect(judged.reduce(0, +) == 501 && judged.allSatisfy { $0 <= 50 }, "\(judged)")
     }
 
+    // MARK: Expensive predicates
+
+    /// Two hundred searches in texts, one of which finds something in each text.
+    private static let searches = (1...200).map { "name CONTAINS[cd] '\($0 == 100 ? "t" : "q")'" }
+        .joined(separator: " OR ")
+
+    /// The number of jobs that readers have carried out.
+    private func searches(_ bench: EngineBench) -> Int {
+        (bench.engine.reads.readers as? ReadsInTurns)?.carriedOut ?? 0
+    }
+
+    private func worldOfTexts(_ count: UInt64) throws -> (bench: EngineBench, client: Peer) {
+        let (bench, client) = try world(1)
+        let text = Value.string(String(repeating: "text ", count: 200))
+        try bench.fill(client, "Node", 2...count) { _ in ["name": text] }
+        return (bench, client)
+    }
+
+    @Test func `law 7: objects that others changed are evaluated by a reader if that takes long`()
+        throws
+    {
+        let (bench, client) = try worldOfTexts(500)
+        let other = try bench.client()
+        let id = try client.send(
+            .batch(try bench.batch("Node", Self.searches, set: ["rank": .int(50)])))
+        try bench.turn(until: 1)
+        #expect(searches(bench) == 1)
+        try other.save(
+            try (300...497).map { try bench.bench.update("Node", $0, ["rank": .int(11)]) } + [
+                try bench.bench.update("Node", 498, ["name": .string("no")]),
+                try bench.bench.delete("Node", 499),
+            ])
+        guard case .batched(let answer) = try client.answer(id) else {
+            Issue.record("no answer")
+            return
+        }
+        #expect(answer.failure == nil && answer.count == 497)
+        #expect(try bench.bench.value("Node", 498, "rank") == .int(1))
+        // A reader evaluates the objects of several transactions together.
+        #expect((2...5).contains(searches(bench)), "\(searches(bench))")
+    }
+
+    @Test
+    func `law 7: objects that a cascade deletes are evaluated by a reader if that takes long`()
+        throws
+    {
+        let (bench, client) = try worldOfTexts(400)
+        let parent = Value.reference(try bench.bench.reference("Node", 300))
+        try client.save(
+            try (301...400).map { try bench.bench.update("Node", $0, ["parent": parent]) })
+        let other = try bench.client()
+        let id = try client.send(.batch(try bench.batch("Node", Self.searches)))
+        try bench.turn(until: 1)
+        try other.save(
+            try (301...349).map { try bench.bench.update("Node", $0, ["rank": .int(11)]) }
+                + (350...400).map {
+                    try bench.bench.update("Node", $0, ["name": .string("no")])
+                })
+        guard case .batched(let answer) = try client.answer(id) else {
+            Issue.record("no answer")
+            return
+        }
+        // Objects that no longer match are deleted with their parent, but not counted.
+        #expect(answer.failure == nil && answer.count == 348)
+        #expect(try bench.count("Node", client) == 1 && searches(bench) > 1)
+    }
+
+    @Test func `law 8: a batch ends if others change its objects faster than they are evaluated`()
+        throws
+    {
+        let (bench, client) = try worldOfTexts(500)
+        let other = try bench.client()
+        let id = try client.send(.batch(try bench.batch("Node", Self.searches)))
+        try bench.turn(until: 1)
+        let done = try #require(try bench.transactions(of: [7]).last?.done)
+        var (answer, rank): (BatchAnswer?, Int64) = (nil, 0)
+        while answer == nil, rank < 1_000 {
+            rank += 1
+            try other.save(
+                try (400...500).map {
+                    try bench.bench.update("Node", $0, ["rank": .int(rank % 100)])
+                })
+            answer = try client.batched(id)
+        }
+        #expect(answer?.failure?.code == .timeout && answer?.count ?? 0 >= done)
+        #expect(searches(bench) <= 2 + DaemonLimits.batchEvaluations)
+        // A retry under the same id continues the batch.
+        #expect(try client.run(try bench.batch("Node", Self.searches)).count == 499)
+    }
+
+    @Test func `an expensive predicate over derived values is evaluated once for each object`()
+        throws
+    {
+        let bench = try EngineBench(model: derivedModel, clock: ManualClock())
+        let client = try bench.client()
+        let text = Value.string(String(repeating: "text ", count: 200))
+        try bench.fill(client, "Node", 1...300) { _ in ["name": text] }
+        let format = "childCount == 0 AND (\(Self.searches))"
+        #expect(try client.run(try bench.batch("Node", format, set: [:])).count == 300)
+        #expect(searches(bench) == 1)
+        // Another client saves in each turn, which changes no derived value but the last one's.
+        let other = try bench.client()
+        let id = try client.send(.batch(try bench.batch("Node", format, id: [8])))
+        let parent = Value.reference(try bench.bench.reference("Node", 300))
+        try bench.turn(until: 1, of: [8])
+        try other.save([try bench.bench.insert("Node", 999, ["parent": parent])])
+        var (answer, tag): (BatchAnswer?, UInt64) = (nil, 1_000)
+        while answer == nil, tag < 2_000 {
+            tag += 1
+            try other.save([try bench.bench.insert("Tag", tag)])
+            answer = try client.batched(id)
+        }
+        #expect(answer?.failure == nil && answer?.count == 299)
+        #expect(try bench.count("Node", client) == 2)
+    }
+
     /// A clock that makes each transaction of a batch seem to exceed its target duration.
     private final class SlowClock: Clock {
         private let clock = ManualClock()

@@ -58,6 +58,21 @@ private let pages = Model {
         #expect(try bench.store.content(of: reference) == scan)
     }
 
+    @Test func `law 7: unused contents are removed oldest first, at most as many as given`() throws
+    {
+        for byte in UInt8(1)...6 {
+            try bench.save([bench.insert("Page", UInt64(byte), ["scan": .data(content(byte))])])
+            try bench.save([bench.delete("Page", UInt64(byte))])
+        }
+        let end = bench.committer.position + 1
+        #expect(try bench.store.sweepBlobs(below: end, atMost: 4) == 4)
+        for byte in UInt8(1)...6 {
+            let content = try bench.store.content(of: BlobReference(of: content(byte)))
+            #expect((content == nil) == (byte <= 4), "\(byte)")
+        }
+        #expect(try bench.store.sweepBlobs(below: end, atMost: 4) == 2)
+    }
+
     @Test func `law 6: blobs are the same after a replay from the journal`() throws {
         var random = SplitMix64(seed: seed)
         var alive: Set<UInt64> = []

@@ -57,6 +57,24 @@ import Testing
         #expect(client.session.machine.inFlightCount == 0)
     }
 
+    @Test func `an admin ends a running fetch of another client`() throws {
+        let bench = try bench()
+        let (client, admin) = (try bench.client(), try bench.client())
+        let id = try client.send(try question(bench))
+        try bench.turnsUntilRead(client)
+        let request = ClientMessage.disconnect(client: client.session.id, request: id)
+        #expect(try admin.ask(request) == .disconnected(true))
+        guard case .failure(let error) = try client.answer(id) else {
+            Issue.record("the fetch was answered")
+            return
+        }
+        #expect(error.code == .cancelled && error.message.contains("administrator"))
+        bench.holdReaders(false)
+        for _ in 0..<5 { try bench.turn() }
+        #expect(bench.engine.reads.bytes.held == 0 && bench.engine.reads.running.isEmpty)
+        #expect(bench.bench.store.readers.count == 0 && !client.session.isClosing)
+    }
+
     @Test func `queued requests are cancelled without being started`() throws {
         let bench = try bench()
         let client = try bench.client()

@@ -42,11 +42,14 @@ import Testing
 
     @Test func `a checkpoint has as many pages as can be written in its time`() {
         var pace = CheckpointPace()
-        #expect(pace.pages(atMost: 4_096) == 4_096)
-        pace.record(pages: 100, nanoseconds: 1 << 40)
-        #expect(pace.pages(atMost: 4_096) == 4_096)
-        pace.record(pages: 1_000, nanoseconds: 10_000_000)
+        // The first checkpoint of a daemon is bounded too.
         #expect(pace.pages(atMost: 4_096) == 2_500)
+        pace.record(pages: 100, nanoseconds: 1 << 40)
+        #expect(pace.pages(atMost: 4_096) == 2_500)
+        pace.record(pages: 1_000, nanoseconds: 5_000_000)
+        #expect(pace.pages(atMost: 4_096) == 4_096)
+        for _ in 0..<20 { pace.record(pages: 1_000, nanoseconds: 10_000_000) }
+        #expect((2_490...2_510).contains(pace.pages(atMost: 4_096)))
         #expect(pace.pages(atMost: 2_000) == 2_000)
         for _ in 0..<20 { pace.record(pages: 1_000, nanoseconds: 1_000_000_000) }
         #expect(pace.pages(atMost: 4_096) == 256)

@@ -102,7 +102,7 @@ struct OrderWorld {
         let slot = try #require(try bench.entity(list.entity).slot(of: list.name))
         let now = try bench.places(list.entity, list.number, list.name)
         let owner = try bench.reference(list.entity, list.number)
-        return past.places(now, of: owner, slot: slot).map(\.member.number)
+        return try past.places(now, of: owner, slot: slot, ReadBudget()).map(\.member.number)
     }
 
     // MARK: Saving

@@ -131,6 +131,35 @@ import Testing
         for (asker, id) in zip(askers, ids) { #expect(try asker.answer(id).fetched.count == 11) }
     }
 
+    /// A clock on which every look takes a millisecond.
+    private final class BusyClock: Clock {
+        private let clock = ManualClock()
+        var wallMicroseconds: Int64 { clock.wallMicroseconds }
+        var monotonicNanoseconds: UInt64 {
+            clock.advance(byNanoseconds: 1_000_000)
+            return clock.monotonicNanoseconds
+        }
+    }
+
+    @Test func `law 7: while the store is short of space a read that takes long ends`() throws {
+        let bench = try EngineBench.ofReaders(clock: BusyClock())
+        try bench.insertNodes(1_000, isGrouped: true)
+        bench.engine.committer.enterReadOnly(.store, "no room")
+        let asker = try bench.client()
+        // Each node reads all nodes of its group.
+        var slow = Fetch(request: FetchRequest(entity: "Node"), kind: .count)
+        slow.request.predicate = try ObjectPredicate(
+            format: "SUBQUERY(group.nodes, $n, $n.rank > 1000).@count > 0")
+        #expect(try asker.ask(count).fetched.count == 1_000)
+        guard case .failure(let error) = try asker.ask(.fetch(slow)) else {
+            Issue.record("the read was answered")
+            return
+        }
+        #expect(error.code == .timeout && error.message.contains("free disk space"), "\(error)")
+        #expect(bench.engine.reads.running.isEmpty && bench.engine.reads.bytes.held == 0)
+        #expect(try asker.ask(count).fetched.count == 1_000)
+    }
+
     @Test func `while the store is short of space large answers are sent to their end too`() throws
     {
         var limits = DaemonLimits()
@@ -142,6 +171,35 @@ import Testing
         let found = try asker.fetch(Fetch(request: FetchRequest(entity: "Node")))
         #expect(found.objects.count == 300 && bench.engine.reads.bytes.held == 0)
         #expect(bench.engine.reads.running.isEmpty)
+    }
+
+    @Test func `a lease that commits the store counts as a checkpoint`() throws {
+        let committer = bench.bench.committer
+        let before = (checkpoints.all, committer.committedBytes)
+        for _ in 0..<DaemonLimits.leasesReserved where checkpoints.all == before.0 {
+            try save(100 + bench.position.number)
+            clock.advance(byNanoseconds: 3)
+            _ = try committer.lease(1 << 20)
+        }
+        #expect(checkpoints.all == before.0 + 1 && committer.committedBytes > before.1)
+        // The next checkpoint for reads keeps its distance from that one.
+        try save(50)
+        #expect(try committer.checkpointForReads() == clock.monotonicNanoseconds + Self.pause)
+    }
+
+    @Test func `law 7: checkpoints for reads include the removal of blobs at intervals only`() {
+        var sweep = StoreSweep()
+        let pause = DaemonLimits.housekeepingNanoseconds
+        #expect(sweep.isDue(pause, isForReads: true))
+        // Some blobs remain for the next sweep.
+        sweep.didSweep(below: nil, at: pause)
+        #expect(sweep.blobsBelow == 0)
+        #expect(!sweep.isDue(2 * pause - 1, isForReads: true))
+        #expect(sweep.isDue(2 * pause - 1, isForReads: false))
+        // Checkpoints for reads can replace all others.
+        #expect(sweep.isDue(2 * pause, isForReads: true))
+        sweep.didSweep(below: 7, at: 2 * pause)
+        #expect(sweep.blobsBelow == 7)
     }
 
     @Test func `housekeeping after checkpoints has an interval of its own`() {

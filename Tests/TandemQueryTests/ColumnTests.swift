@@ -42,7 +42,30 @@ struct ColumnTests {
             let row = try #require(graph.rows[object])
             fold.add(try #require(compiled.values(object, row, graph)))
         }
-        return try #require(fold.rows(graph))
+        return try #require(fold.rows(graph) {})
+    }
+
+    @Test func `law 7: a check ends the sorting and the evaluation of groups`() throws {
+        struct Stop: Error {}
+        var random = SplitMix64(seed: seed)
+        let graph = try Graph()
+        let columns = FetchColumns(["name", "@count"], groupBy: ["name"])
+        let compiled = try CompiledColumns(
+            columns, of: FetchRequest(entity: "Team"), in: graph.model)
+        var fold = ColumnFold(compiled)
+        for _ in 0..<9_000 { fold.add([.string("\(random.next())")]) }
+        var checks = 0
+        _ = fold.rows(graph) { checks += 1 }
+        #expect(checks > 9, "only \(checks)")
+        for last in 1...checks {
+            var left = last
+            #expect(throws: Stop.self) {
+                try fold.rows(graph) { () throws(Stop) in
+                    left -= 1
+                    if left == 0 { throw Stop() }
+                }
+            }
+        }
     }
 
     /// Returns the value at the end of a path, read from the graph's dictionaries.

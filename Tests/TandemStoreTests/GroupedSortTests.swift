@@ -59,13 +59,11 @@ import Testing
                 ObjectReference(tag: 1, number: number),
                 withUnsafeBytes(of: random.next().bigEndian, Array.init))
         }
-        var checks = 0
+        var (checks, sort) = (0, CheckedSort())
         let error = #expect(throws: StoreError.self) {
-            try entries.withUnsafeMutableBufferPointer { entries throws(StoreError) in
-                try arena.sort(entries) { () throws(StoreError) in
-                    checks += 1
-                    if checks == 2 { throw StoreError(.interrupted, "enough") }
-                }
+            try sort.sort(&entries, by: arena.precedesInGroup) { () throws(StoreError) in
+                checks += 1
+                if checks == 2 { throw StoreError(.interrupted, "enough") }
             }
         }
         #expect(error?.code == .interrupted && checks == 2)

@@ -18,7 +18,7 @@ import Testing
         past.undo(change, try bench.entity("File"))
         #expect(try bench.store.stored(label, past) == nil)
         #expect(past.net(label) == nil)
-        #expect(past.members([label], of: label, slot: 0) == [label])
+        #expect(try past.members([label], of: label, slot: 0, ReadBudget()) == [label])
         let before = try #require(try bench.store.stored(bench.reference("File", 1), past))
         #expect(before.row == (try bench.row("File", ["size": .int(1)])))
     }

@@ -174,7 +174,7 @@ import Testing
         let most = Int.random(in: 1...300, using: &shelf.random)
         var places = try #require(head)
         #expect(places.count == 0)
-        while let part = list.nextPart(bytes: most) {
+        while let part = try list.nextPart(bytes: most, {}) {
             if Bool.random(using: &shelf.random) { try shelf.step() }
             #expect(part.count > 0 && (list.isTaken || part.bytes >= most))
             let belongs = places.append(part)

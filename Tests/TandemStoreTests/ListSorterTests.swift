@@ -10,7 +10,7 @@ import Testing
     @Test(arguments: [2, 100, 4_096, 5_000], [false, true])
     func `a group in ascending or descending order is sorted`(
         count: Int, isReversed: Bool
-    ) {
+    ) throws {
         let records = ListRecordArena()
         var segments = [ListSegment(group: 0, section: 1, link: 1, start: 0)]
         for at in 0..<count {
@@ -26,7 +26,7 @@ import Testing
         var (places, sorter) = (
             ListPlacements(sections: ["", "a", "b"], hops: 1), ListSorter(records)
         )
-        let isDone = sorter.append(segments[...], [9], to: &places)
+        let isDone = try sorter.append(segments[...], [9], to: &places) {}
         #expect(isDone)
         #expect(places.numbers == (0..<count).map { UInt64(isReversed ? $0 + 1 : $0) })
         #expect(
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test(arguments: [100, 4_097, 9_000], [1, 5_000, 40_000])
-    func `a group sorted in pieces equals the group sorted at once`(count: Int, bytes: Int) {
+    func `a group sorted in pieces equals the group sorted at once`(count: Int, bytes: Int) throws {
         let records = ListRecordArena()
         var segments = [ListSegment(group: 0, section: 0, link: 0, start: 0)]
         for number in 1...UInt64(count) {
@@ -47,12 +47,12 @@ import Testing
                 ObjectReference(tag: 3, number: number), StoreKey.number(number * 7_919 % 10_007))
             segments[0].count += 1
         }
-        func sorted(upTo bytes: Int) -> (places: ListPlacements, pieces: Int) {
+        func sorted(upTo bytes: Int) throws -> (places: ListPlacements, pieces: Int) {
             var (all, places) = (ListPlacements(sections: ["a"]), ListPlacements())
             var (sorter, pieces) = (ListSorter(records), 0)
             var isDone = false
             while !isDone {
-                isDone = sorter.append(segments[...], [9], to: &places, upTo: bytes)
+                isDone = try sorter.append(segments[...], [9], to: &places, upTo: bytes) {}
                 let belongs = all.append(places)
                 #expect(belongs && (isDone || places.bytes >= bytes))
                 #expect(places.bytes - 64 * 21 < bytes)
@@ -61,13 +61,13 @@ import Testing
             }
             return (all, pieces)
         }
-        let (whole, pieces) = (sorted(upTo: .max), sorted(upTo: bytes))
+        let (whole, pieces) = (try sorted(upTo: .max), try sorted(upTo: bytes))
         #expect(pieces.places == whole.places && whole.places.count == count)
         #expect(whole.pieces == 1 && pieces.pieces >= count * 21 / (bytes + 64 * 21))
     }
 
     @Test(arguments: [1, 7, 4_096, 4_097, 9_000])
-    func `a group is sorted by its keys`(count: Int) {
+    func `a group is sorted by its keys`(count: Int) throws {
         var random = SplitMix64(seed: seed &+ UInt64(count))
         let records = ListRecordArena()
         var expected: [(rest: [UInt8], number: UInt64, segment: UInt32)] = []
@@ -91,12 +91,43 @@ import Testing
         }
         var places = ListPlacements(sections: segments.map { "\($0.section)" }, hops: 1)
         var sorter = ListSorter(records)
-        let isDone = sorter.append(segments[...], [9, 9], to: &places)
+        let isDone = try sorter.append(segments[...], [9, 9], to: &places) {}
         #expect(isDone)
         #expect(places.numbers == expected.map(\.number), "seed \(seed)")
         #expect((0..<count).allSatisfy { Array(places.key($0)) == [9, 9] + expected[$0].rest })
         #expect((0..<count).allSatisfy { places.sectionPlace($0) == expected[$0].segment })
         #expect((0..<count).allSatisfy { places.links($0) == [expected[$0].segment + 1] })
         #expect((0..<count).allSatisfy { places.object($0).tag == 3 })
+    }
+
+    @Test(arguments: [1, 2_000])
+    func `law 7: a check ends a sort of one large group, and of many small ones`(groups: Int) throws
+    {
+        var random = SplitMix64(seed: seed)
+        let records = ListRecordArena()
+        var segments: [ListSegment] = []
+        for group in 0..<groups {
+            segments.append(
+                ListSegment(group: UInt32(group), section: 0, link: 0, start: records.bytes))
+            for number in 0..<40_000 / groups {
+                records.append(
+                    ObjectReference(tag: 3, number: UInt64(group * 40_000 + number + 1)),
+                    StoreKey.number(random.next()))
+            }
+            segments[group].count = 40_000 / groups
+        }
+        var (places, sorter) = (ListPlacements(sections: ["a"]), ListSorter(records))
+        var (checks, sorted) = (0, 0)
+        let error = #expect(throws: StoreError.self) {
+            for group in segments.indices {
+                _ = try sorter.append(segments[group...group], [9], to: &places) {
+                    () throws(StoreError) in
+                    checks += 1
+                    throw StoreError(.interrupted, "enough")
+                }
+                sorted += 1
+            }
+        }
+        #expect(error?.code == .interrupted && checks == 1 && sorted < groups)
     }
 }

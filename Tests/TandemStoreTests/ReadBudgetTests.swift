@@ -88,6 +88,31 @@ import Testing
         #expect(try bench.store.check().isClean)
     }
 
+    @Test func `law 7: the check ends the listing of many members`() throws {
+        let bench = try StoreBench(model: shelfModel)
+        let files = try (UInt64(100)..<5_100).map { try bench.reference("File", $0) }
+        try bench.apply(
+            [
+                try bench.insert("Folder", 1, ["kind": .string("usual")]),
+                try bench.touch("Folder", 1, "files", added: files),
+            ]
+                + files.map {
+                    try bench.insert(
+                        "File", $0.number, ["folder": .reference(try bench.reference("Folder", 1))])
+                })
+        var calls = 0
+        let budget = bench.store.readBudget { _ throws(StoreError) in
+            calls += 1
+            if calls == 2 { throw Self.stop }
+        }
+        let (folder, entity) = (try bench.reference("Folder", 1), try bench.entity("Folder"))
+        let slot = try #require(entity.slot(of: "files"))
+        let relationship = try #require(entity.properties[slot].relationship)
+        let reader = StoreReader(bench.store, budget: budget)
+        #expect(reader.members(of: folder, relationship, slot: slot) == nil && calls == 2)
+        #expect(budget.refusal == Self.stop && budget.failure == nil)
+    }
+
     @Test func `law 7: the check is called once for each thousand keys and rows`() throws {
         let bench = try StoreBench.files()
         try forEachPlan(bench.store) { request, part, plan, what in

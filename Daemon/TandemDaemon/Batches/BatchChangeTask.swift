@@ -11,12 +11,14 @@ import TandemWire
 /// progress (``BatchProgress``), and a retried batch searches after the recorded reference.
 ///
 /// Before an object is processed, it is evaluated again if another client has changed it since the
-/// search, and skipped if it no longer matches or was deleted. A change that the batch itself made
-/// to a later object, at the other end of a link, does not cause that object to be skipped.
+/// search, and skipped if it no longer matches or was deleted. A reader does that if it takes long.
+/// A change that the batch itself made to a later object, at the other end of a link, does not
+/// cause that object to be skipped.
 ///
 /// State:
-/// - `search`: the read that searches for the objects.
+/// - `search`: the read that searches for the objects, or evaluates some of them again.
 /// - `found`: the objects, the first one not processed, and the batch's own changes to them.
+/// - `reevaluation`: objects that a reader must evaluate before the next transaction is planned.
 /// - `part`: the transaction in the batch of saves being built; it takes effect once it is durable.
 final class BatchChangeTask: BatchTask {
     let session: Session
@@ -29,7 +31,7 @@ final class BatchChangeTask: BatchTask {
     private(set) var progress = BatchProgress()
     /// The position of its last durable transaction.
     private var position: UInt64?
-    private var compiled: CompiledRequest?
+    private var predicate: BatchPredicate?
     /// The position of the model for which the batch was compiled; nil before its first turn.
     private var modelPosition: UInt64?
     private(set) var search: PendingRead?
@@ -37,8 +39,7 @@ final class BatchChangeTask: BatchTask {
     /// The number of objects in the next transaction.
     private var pace = AdaptiveBatchSize()
     private var part: BatchPart?
-    /// The number of objects read to evaluate changed objects again for the next transaction.
-    private var judged = 0
+    private var reevaluation = Reevaluation()
     /// The error that ended the batch.
     private var failure: TandemError?
 
@@ -55,8 +56,10 @@ final class BatchChangeTask: BatchTask {
     /// Whether its turn has come.
     private var hasBegun: Bool { modelPosition != nil }
 
-    /// Whether its search must be started.
-    var seeks: Bool { hasBegun && found.position == nil && search == nil }
+    /// Whether its search must be started, or an evaluation by a reader.
+    var seeks: Bool {
+        hasBegun && search == nil && (found.position == nil || reevaluation.isNeeded)
+    }
 
     var isSearching: Bool { search != nil }
 
@@ -68,7 +71,9 @@ final class BatchChangeTask: BatchTask {
         _ committer: Committer, _ clock: any Clock, atMost most: Int, isAlone: Bool
     ) throws {
         if !hasBegun { try begin(committer, atMost: most) }
-        if found.position != nil { try plan(committer, clock, atMost: most) }
+        if found.position != nil, !reevaluation.isNeeded {
+            try plan(committer, clock, atMost: most)
+        }
     }
 
     /// Begins the batch, or resumes it after the progress recorded under its id.
@@ -85,20 +90,33 @@ final class BatchChangeTask: BatchTask {
             throw TandemError.noModel()
         }
         try model.check(slotsOf: batch.modelVersion, "the batch", "continue it")
-        compiled = try CompiledRequest(batch.request, in: model)
+        predicate = try BatchPredicate(batch.request, in: model)
+    }
+
+    /// Returns the search to be started.
+    func nextSearch(in model: CompiledModel) throws(TandemError) -> BatchSearch {
+        try BatchSearch(
+            batch, progress, evaluating: reevaluation.isNeeded ? reevaluation.objects : nil,
+            in: model)
     }
 
     /// Stores the read that searches for the objects.
     func begin(_ search: PendingRead) {
-        assert(seeks, "A batch searches for its objects once.")
+        assert(seeks, "A batch has one search at a time.")
         self.search = search
     }
 
     /// Stores the objects found, with the position of the search.
-    func accept(_ found: [ObjectReference], at position: UInt64) {
+    func accept(_ result: BatchSearch.Result, at position: UInt64) {
         assert(isSearching, "Only a search finds objects.")
-        self.found.accept(found, at: position)
+        if reevaluation.isNeeded {
+            found.accept(result, of: reevaluation.objects, at: position)
+        } else {
+            let readsDerived = predicate?.readsDerived ?? false
+            found.accept(result.objects, at: position, readsDerived: readsDerived)
+        }
         search = nil
+        reevaluation.didEnd()
     }
 
     /// Checks that the model is still the one for which the objects were found and the predicate
@@ -122,6 +140,7 @@ final class BatchChangeTask: BatchTask {
         try checkModel(committer)
         let began = clock.monotonicNanoseconds
         let (end, meant) = try nextObjects(committer)
+        guard !reevaluation.isNeeded else { return }
         do {
             part = try nextPart(meant, upTo: end, committer)
         } catch let error as TandemError {
@@ -134,26 +153,30 @@ final class BatchChangeTask: BatchTask {
 
     /// Returns the objects of the next transaction that are still selected, and its end index.
     ///
-    /// The transaction ends early if evaluating objects again reads too many objects.
+    /// The transaction ends early if evaluating objects again takes long. If even the first object
+    /// takes too long, it is left to a reader.
     private func nextObjects(
         _ committer: Committer
     ) throws -> (end: Int, meant: [ObjectReference]) {
-        judged = 0
+        let evaluator = evaluator(committer)
         var (end, meant) = (found.next, [ObjectReference]())
         let last = min(found.next + pace.size, found.count)
-        while end < last, end == found.next || judged < committer.limits.sliceReads {
-            if try matches(found[end], committer) { meant.append(found[end]) }
+        while end < last, let matches = try matches(found[end], evaluator, committer) {
+            if matches { meant.append(found[end]) }
             end += 1
+        }
+        if end == found.next, end < last {
+            try leaveToReader(found.objects[end..<last], committer)
         }
         return (end, meant)
     }
 
-    /// Plans and applies the next transaction.
+    /// Plans and applies the next transaction; returns nil if a reader must evaluate objects first.
     ///
     /// Throws `limitExceeded`, with nothing applied, if it is too large.
     private func nextPart(
         _ meant: [ObjectReference], upTo end: Int, _ committer: Committer
-    ) throws -> BatchPart {
+    ) throws -> BatchPart? {
         let isAlone = end - found.next == 1
         var part = BatchPart(next: end, progress: progress)
         if end > found.next { part.progress.reached = found[end - 1] }
@@ -161,6 +184,7 @@ final class BatchChangeTask: BatchTask {
         part.progress.hasEnded = end == found.count
         let plan = try plan(meant, isAlone, committer)
         try evaluateRest(plan.changes, in: &part, isAlone, committer)
+        guard !reevaluation.isNeeded else { return nil }
         let isEnd = part.progress.hasEnded
         if !plan.changes.isEmpty || (isEnd && position != nil) {
             part.position = try BatchPlanner(committer).append(
@@ -202,67 +226,78 @@ final class BatchChangeTask: BatchTask {
 
     // MARK: Changes by other clients
 
-    /// Whether an object that was found still exists and is still selected.
-    private func matches(_ object: ObjectReference, _ committer: Committer) throws -> Bool {
-        let store = committer.store
-        let row = try StoreError.reportingDamage { () throws(StoreError) in
-            try store.stored(object)
-        }
-        guard let stored = row else { return false }
-        switch found.selection(of: object, version: stored.version) {
+    private func evaluator(_ committer: Committer) -> ObjectEvaluator? {
+        predicate.map { ObjectEvaluator($0, committer) }
+    }
+
+    /// Returns whether an object that was found still exists and is still selected; nil if a reader
+    /// has to evaluate it.
+    private func matches(
+        _ object: ObjectReference, _ evaluator: ObjectEvaluator?, _ committer: Committer
+    ) throws -> Bool? {
+        guard let stored = try stored(object, committer) else { return false }
+        switch selection(of: stored, committer) {
         case .excluded: return false
-        case .changed: return try matches(stored, committer)
-        // A derived value can change without a new version of the row.
-        case .found: return try !readsDerived || matches(stored, committer)
-        case .derived: return true
+        case .selected: return true
+        case .unknown: return try evaluator?.matches(stored) ?? nil
         }
     }
 
-    /// Whether the predicate reads derived values of the batch's own objects.
-    private var readsDerived: Bool {
-        guard let compiled, !compiled.entity.derivations.isEmpty else { return false }
-        return compiled.paths.contains { path in
-            path.hops.isEmpty
-                && compiled.entity.derivations.contains { $0.slot == path.final?.slot }
+    private func stored(
+        _ object: ObjectReference, _ committer: Committer
+    ) throws -> Store.Stored? {
+        try StoreError.reportingDamage { () throws(StoreError) in
+            try committer.store.stored(object)
         }
     }
 
-    private func matches(_ stored: Store.Stored, _ committer: Committer) throws -> Bool {
-        guard let compiled else { return false }
-        let budget = committer.store.readBudget()
-        defer { judged += 1 + budget.spent }
-        budget.beginObject()
-        let reader = StoreReader(committer.store, budget: budget)
-        if let matches = compiled.matches(stored.object, stored.row, reader) { return matches }
-        if let refusal = budget.refusal {
-            try StoreError.mappingReadErrors(committer) { throw refusal }
+    private func selection(
+        of stored: Store.Stored, _ committer: Committer
+    ) -> FoundObjects.Selection {
+        found.selection(of: stored, upTo: committer.plannedPosition)
+    }
+
+    /// Makes a reader evaluate those of the objects that must be evaluated again, as many as it may
+    /// evaluate together.
+    ///
+    /// Throws `timeout` if too many evaluations had no effect.
+    private func leaveToReader(
+        _ objects: some Sequence<ObjectReference>, _ committer: Committer
+    ) throws {
+        try reevaluation.begin()
+        for object in objects where reevaluation.hasRoom {
+            guard let stored = try stored(object, committer),
+                selection(of: stored, committer) == .unknown
+            else { continue }
+            reevaluation.add(stored)
         }
-        throw TandemError(
-            .storage,
-            "the store could not be read while an object was evaluated; run `tandem check`")
+        assert(reevaluation.isNeeded, "At least one object has to be evaluated.")
     }
 
     /// Evaluates the later objects that this transaction is about to change.
     ///
     /// Afterwards, changes by other clients can't be distinguished from the batch's own. Selected
-    /// objects that a cascade deletes are counted now.
+    /// objects that a cascade deletes are counted now. If evaluating them takes too long, throws
+    /// `limitExceeded`; for a transaction of one object, leaves them to a reader instead.
     private func evaluateRest(
         _ changes: [Change], in part: inout BatchPart, _ isAlone: Bool, _ committer: Committer
     ) throws {
-        let most = 2 * committer.limits.sliceReads
-        for change in changes {
+        let evaluator = evaluator(committer)
+        let rest = changes.filter {
+            $0.kind != .insert && found.contains($0.object, from: part.next)
+        }
+        for change in rest {
             let object = change.object
-            guard change.kind != .insert, found.contains(object, from: part.next) else { continue }
-            let matches = try matches(object, committer)
-            guard isAlone || judged < most else {
+            guard let matches = try matches(object, evaluator, committer) else {
+                if isAlone { return try leaveToReader(rest.map(\.object), committer) }
                 throw TandemError(
-                    .limitExceeded, "evaluating objects again reads more than \(most)")
+                    .limitExceeded, "evaluating the objects of the transaction again takes long")
             }
             if change.kind == .delete {
                 if matches { part.progress.done += 1 }
             } else if !matches {
                 part.excluded.append(object)
-            } else if readsDerived {
+            } else if predicate?.readsDerived ?? false {
                 part.derived.append(object)
             }
         }
@@ -273,6 +308,7 @@ final class BatchChangeTask: BatchTask {
     func didCommit(unless unkept: TandemError?) {
         guard let part else { return }
         self.part = nil
+        reevaluation.didCommit()
         if part.needsKeeping, let unkept { return fail(unkept) }
         found.didCommit(part)
         progress = part.progress
@@ -280,8 +316,8 @@ final class BatchChangeTask: BatchTask {
     }
 
     func fail(_ error: TandemError) {
-        part = nil
-        search = nil
+        (part, search) = (nil, nil)
+        reevaluation.didEnd()
         found.removeAll()
         failure = error
     }

@@ -1,3 +1,4 @@
+import Algorithms
 import TandemIO
 import TandemModel
 
@@ -6,14 +7,11 @@ import TandemModel
 struct FoundObjects {
     /// Whether an object that was found is still selected.
     enum Selection {
-        /// The batch itself found that the object is no longer selected.
+        case selected
         case excluded
-        /// Another client changed the object since the search, so it must be evaluated again.
-        case changed
-        /// Only the batch itself changed the object, which still counts as found.
-        case found
-        /// The same, and the batch may have changed derived values of the object.
-        case derived
+        /// Another client may have changed that since the search, so the object must be evaluated
+        /// again.
+        case unknown
     }
 
     private(set) var objects: [ObjectReference] = []
@@ -21,8 +19,14 @@ struct FoundObjects {
     private(set) var position: UInt64?
     /// The index of the first object not processed.
     private(set) var next = 0
-    /// The positions of the batch's transactions since its search.
-    private var own: Set<UInt64> = []
+    /// The positions of the batch's transactions since its search, ascending.
+    private var own: [UInt64] = []
+    /// Whether the batch's predicate reads derived values, which can change without a new version
+    /// of the row.
+    private var readsDerived = false
+    /// The objects that a reader evaluated again, with the position of the evaluation; the hash of
+    /// the row that matched, or nil if it did not match.
+    private var evaluated: [ObjectReference: (rowHash: Int?, position: UInt64)] = [:]
     /// Objects that another client's change had already excluded when the batch first changed them.
     private var excluded: Set<ObjectReference> = []
     /// Later objects that count as selected regardless of their derived values, which the batch may
@@ -34,20 +38,49 @@ struct FoundObjects {
     subscript(index: Int) -> ObjectReference { objects[index] }
 
     /// Stores the objects found, with the position of the search.
-    mutating func accept(_ objects: [ObjectReference], at position: UInt64) {
+    mutating func accept(
+        _ objects: [ObjectReference], at position: UInt64, readsDerived: Bool
+    ) {
         assert(self.position == nil && next == 0, "A batch searches for its objects once.")
         assert(
             !Invariants.walk(objects.count)
                 || zip(objects, objects.dropFirst()).allSatisfy { !($1 < $0) },
             "Objects are processed in the order of their references.")
-        (self.objects, self.position) = (objects, position)
+        (self.objects, self.position, self.readsDerived) = (objects, position, readsDerived)
     }
 
-    /// Returns whether an object is still selected, by the version of its row.
-    func selection(of object: ObjectReference, version: UInt64) -> Selection {
+    /// Stores which of the objects match that were evaluated again at a position.
+    mutating func accept(
+        _ result: BatchSearch.Result, of objects: [ObjectReference], at position: UInt64
+    ) {
+        for object in objects { evaluated[object] = (nil, position) }
+        for (object, hash) in zip(result.objects, result.rowHashes) {
+            evaluated[object] = (hash, position)
+        }
+    }
+
+    /// Returns whether an object is still selected; `end` is the last position of the store.
+    func selection(of stored: StoredObject, upTo end: UInt64) -> Selection {
+        let (object, version) = (stored.object, stored.version)
         if excluded.contains(object) { return .excluded }
-        if version > position ?? 0, !own.contains(version) { return .changed }
-        return derived.contains(object) ? .derived : .found
+        let known = evaluated[object]
+        let since = max(position ?? 0, known?.position ?? 0)
+        if version > since, !isOwn(version) { return .unknown }
+        if derived.contains(object) { return .selected }
+        if let known, known.rowHash == nil { return .excluded }
+        // A derived value can change without a new version of the row.
+        guard readsDerived, end - since > UInt64(ownCount(after: since)) else { return .selected }
+        return known?.rowHash == stored.row.bytes.hashValue ? .selected : .unknown
+    }
+
+    private func isOwn(_ position: UInt64) -> Bool {
+        let index = own.partitioningIndex { $0 >= position }
+        return index < own.count && own[index] == position
+    }
+
+    /// Returns the number of the batch's transactions after a position.
+    private func ownCount(after position: UInt64) -> Int {
+        own.count - own.partitioningIndex { $0 > position }
     }
 
     /// Returns whether an object is among those from an index on.
@@ -69,7 +102,9 @@ struct FoundObjects {
         next = part.next
         excluded.formUnion(part.excluded)
         derived.formUnion(part.derived)
-        if let position = part.position { own.insert(position) }
+        evaluated = evaluated.filter { next < count && !($0.key < objects[next]) }
+        guard let position = part.position, position > own.last ?? 0 else { return }
+        own.append(position)
     }
 
     /// Forgets the objects of a batch that has failed.

@@ -11,8 +11,7 @@ struct CheckpointSchedule {
     private var commits = CommitLog()
     /// The approximate number of bytes written by all checkpoints since the start.
     private(set) var committedBytes: UInt64 = 0
-    /// Blobs last referenced before this position have been removed.
-    private(set) var sweptBelow: UInt64 = 0
+    private(set) var sweep = StoreSweep()
 
     /// The next checkpoint.
     enum Next {
@@ -66,10 +65,9 @@ struct CheckpointSchedule {
         commits.record(commit, bytes: bytes, at: end)
     }
 
-    /// Records that the blobs of transactions before a position were removed.
-    mutating func didSweep(below position: UInt64) {
-        assert(position >= sweptBelow, "The journal's first position never decreases.")
-        sweptBelow = position
+    /// Records a sweep, and the position before which all blobs were removed; nil if some remain.
+    mutating func didSweep(below position: UInt64?, at time: UInt64) {
+        sweep.didSweep(below: position, at: time)
     }
 
     /// Returns the lag of a reader that sees a commit of the store.

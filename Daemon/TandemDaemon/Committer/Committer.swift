@@ -76,7 +76,7 @@ final class Committer {
             "The ring ends with the last durable transaction.")
     }
 
-    /// Adopts new limits; those of store, ring and leases are fixed at the start.
+    /// Adopts new limits; those of store, ring, leases and readers are fixed at the start.
     func setLimits(_ limits: DaemonLimits) { self.limits = limits }
 
     var counters: CommitCounters { reporter.counters }
@@ -415,28 +415,24 @@ final class Committer {
     func checkpoint(
         isForReads: Bool = false, with change: () throws -> Void = {}
     ) throws -> Bool {
-        let pages = store.dirtyPages
-        let start = clock.monotonicNanoseconds
         let first = journal.bounds.first
+        let (now, sweep) = (clock.monotonicNanoseconds, schedule.sweep)
+        let isSweeping = sweep.isDue(now, isForReads: isForReads)
+        var isSwept = false
         // This sweep precedes the estimate of the commit's size. It is skipped while room is short.
-        let refusal = try commits(after: { if !isReadOnly { try store.sweepSaves() } }) {
-            // After a trim, blobs that only removed transactions referred to are unreachable.
-            if first > schedule.sweptBelow { try store.sweepBlobs(below: first) }
+        let refusal = try commits(
+            isForReads: isForReads, after: { if isSweeping, !isReadOnly { try store.sweepSaves() } }
+        ) {
+            if isSweeping { isSwept = try sweep.removeBlobs(below: first, from: store) }
             try idempotencyTable.write()
             try consumers.write()
             try change()
             try store.checkpoint()
         }
         guard refusal == nil else { return false }
-        schedule.didSweep(below: first)
+        if isSweeping { schedule.didSweep(below: isSwept ? first : nil, at: now) }
         idempotencyTable.didCheckpoint()
         consumers.didCheckpoint()
-        let end = clock.monotonicNanoseconds
-        schedule.didCommit(
-            store.readers.lastCommit, pages: pages, bytes: UInt64(pages * Store.pageBytes),
-            from: start, to: end)
-        reporter.recordCheckpoint(
-            at: store.checkpointPosition, isForReads: isForReads, from: start, to: end)
         assert(
             store.checkpointPosition == store.appliedPosition, "Nothing is left to be committed.")
         checkInvariants()
@@ -446,9 +442,11 @@ final class Committer {
     /// Runs `body`, which commits the store, if there is room; otherwise returns the error for
     /// saves.
     private func commits(
-        after preparation: () throws -> Void = {}, _ body: () throws -> Void
+        isForReads: Bool = false, after preparation: () throws -> Void = {},
+        _ body: () throws -> Void
     ) throws -> TandemError? {
         assert(!hasPending, "Only transactions that the journal has are committed.")
+        let (pages, start) = (store.dirtyPages, clock.monotonicNanoseconds)
         try journal.sync()
         do {
             try revertingShortage(preparation)
@@ -460,6 +458,12 @@ final class Committer {
         }
         leaveReadOnly(.store)
         leaveReadOnly(.map)
+        let end = clock.monotonicNanoseconds
+        schedule.didCommit(
+            store.readers.lastCommit, pages: pages, bytes: UInt64(pages * Store.pageBytes),
+            from: start, to: end)
+        reporter.recordCheckpoint(
+            at: store.checkpointPosition, isForReads: isForReads, from: start, to: end)
         return nil
     }
 

@@ -52,10 +52,11 @@ extension Setting {
 extension Limit {
     /// Whether a running daemon can adopt another value.
     ///
-    /// The limits of store, ring and leases are fixed at the start.
+    /// The limits of store, ring, leases and readers are fixed at the start.
     var isReloadable: Bool {
         switch self {
-        case .savesKept, .objectReads, .requestReads, .ringTransactions, .ringBytes, .leaseNumbers:
+        case .savesKept, .objectReads, .requestReads, .ringTransactions, .ringBytes, .leaseNumbers,
+            .readerThreads, .storeReaders:
             false
         default: true
         }

@@ -40,6 +40,7 @@ struct Answerer {
     /// Returns the answer to a small read, which evaluates a few objects; nil if a reader has to
     /// carry it out.
     func answerLittle(_ question: ReadQuestion) throws -> DaemonMessage? {
+        guard question.compilesQuickly else { return nil }
         let window = ReadWindow(question)
         guard try follow(window) else { return nil }
         let run = ReadRun(

@@ -88,7 +88,7 @@ final class BatchDispatcher {
             guard let model = committer.store.model else {
                 throw TandemError.noModel()
             }
-            let search = try BatchSearch(run.batch, run.progress, in: model)
+            let search = try run.nextSearch(in: model)
             let read = PendingRead(
                 .batch(run.batch), run.id, .search(search), of: run.session,
                 needed: committer.position, modelPosition: committer.store.modelPosition)
@@ -113,7 +113,7 @@ final class BatchDispatcher {
             return
         }
         switch outcome.result {
-        case .found(let objects, let position): run.accept(objects, at: position)
+        case .found(let found, let position): run.accept(found, at: position)
         case .failed(let error): run.fail(error)
         }
     }

@@ -201,7 +201,7 @@ final class ReadDispatcher {
             preconditionFailure("A read needs a model.")
         }
         // If nothing can be committed, the read uses the open transaction on this thread. It delays
-        // no saves, because none are accepted.
+        // no saves, because none are accepted, and others for a short time.
         let snapshot = committer.canCommit ? try committer.store.snapshot() : nil
         let run = ReadRun(
             view: snapshot ?? committer.store, model: model, limits: limits, counts: limitCounters,
@@ -213,7 +213,7 @@ final class ReadDispatcher {
         running.append(read)
         bytes.recount(read)
         guard snapshot == nil else { return readers.submit(job) }
-        job.advance { _ in }
+        job.advance(until: ReadJob.Deadline(clock)) { _ in }
         handleProgress(read, job.consumeProgress())
     }
 

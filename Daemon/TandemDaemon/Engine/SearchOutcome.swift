@@ -7,7 +7,7 @@ struct SearchOutcome {
 
     enum Result {
         /// The objects found, and the position of the search.
-        case found([ObjectReference], position: UInt64)
+        case found(BatchSearch.Result, position: UInt64)
         case failed(TandemError)
     }
 }

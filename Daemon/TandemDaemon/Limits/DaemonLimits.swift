@@ -201,16 +201,27 @@ extension DaemonLimits {
     ///
     /// Such a read takes less than a millisecond.
     static let littleWork = 2_048
+    /// The maximum number of key paths, and of parts of predicates, of the lists of a verdict
+    /// request that is answered immediately.
+    ///
+    /// Compiling that many takes about a millisecond each.
+    static let littlePaths = 256
+    static let littleParts = 4_096
     /// The maximum number and size of transactions covered by a request that is answered
     /// immediately.
     static let littleHistory: UInt64 = 256
     static let littleHistoryBytes = 64 << 10
+    /// The maximum duration of a read on the daemon's thread while the disk is full.
+    static let shortReadNanoseconds: UInt64 = 100_000_000
     /// The minimum interval between the last checkpoint and one that reads wait for.
     ///
     /// The interval is also at least four times the duration of the last checkpoint.
     static let readCheckpointNanoseconds: UInt64 = 20_000_000
     /// The target duration of a checkpoint that is due because of its dirty pages.
     static let checkpointNanoseconds: UInt64 = 25_000_000
+    /// The maximum number of blobs that one checkpoint removes, about as many as can be added
+    /// before it.
+    static let sweptBlobs = 1_024
     /// The minimum number of reads that may be in progress, although fewer run concurrently.
     static let readsBegun = 16
     /// The delay before reads that found no free read transaction are retried.
@@ -221,6 +232,12 @@ extension DaemonLimits {
     ///
     /// Later transactions adapt to the duration below.
     static let firstBatchObjects = 64
+    /// The maximum number and size of objects that a reader evaluates again for a transaction of a
+    /// batch.
+    static let evaluatedObjects = 1_024
+    static let evaluatedBytes = 4 << 20
+    /// The maximum number of evaluations by readers after which a batch still has no transaction.
+    static let batchEvaluations = 16
     /// The target time for planning and applying one transaction of a batch, while other clients
     /// wait.
     static let batchNanoseconds: UInt64 = 8_000_000

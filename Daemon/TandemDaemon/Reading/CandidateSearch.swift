@@ -50,7 +50,9 @@ struct CandidateSearch {
             try budget.charge(1 + changes.count / 8, heldBytes: 0)
             found.formUnion(try objects(at: way).filter { request.includes(tag: $0.tag) })
         }
-        return found.sorted()
+        var candidates = Array(found)
+        try budget.sort(&candidates, by: <)
+        return candidates
     }
 
     /// Returns the objects at the end of an inverse path.

@@ -18,8 +18,8 @@ extension Fetch {
     /// Returns the compiled request for the objects that the answer is made of.
     func compiled(in model: CompiledModel) throws(TandemError) -> CompiledRequest {
         if let columns { return try CompiledColumns(columns, of: request, in: model).objects }
-        // Paths for placement and for refreshing are included: while the fetch runs, they are
-        // followed backwards from changed objects.
+        // The paths of sections and refreshing are included, because a read of an earlier position
+        // undoes only the changes of the entities that the request's paths reach.
         return try CompiledRequest(
             request, sectionKeyPath: list?.sectionKeyPath,
             refreshKeyPaths: list?.refreshKeyPaths ?? [], in: model)

@@ -81,11 +81,11 @@ extension StoreView {
         let (owner, slot) = (request.owner, request.slot)
         guard relationship.isOrdered else {
             let now = try members(of: owner.number, relationship, budget: budget)
-            let members = past?.members(now, of: owner, slot: slot) ?? now
+            let members = try past?.members(now, of: owner, slot: slot, budget) ?? now
             return MemberList(owner: owner, slot: slot, members: members)
         }
         let now = try places(of: owner.number, relationship, budget: budget)
-        let places = past?.places(now, of: owner, slot: slot) ?? now
+        let places = try past?.places(now, of: owner, slot: slot, budget) ?? now
         // A link without a rank was already reported as an error.
         return MemberList(
             owner: owner, slot: slot, members: places.map(\.member),

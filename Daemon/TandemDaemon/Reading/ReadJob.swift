@@ -30,6 +30,28 @@ final class ReadJob: @unchecked Sendable {
         case search(BatchSearch)
     }
 
+    /// The end of the time for a read on the daemon's thread, which serves no other client
+    /// meanwhile.
+    struct Deadline {
+        private let clock: any Clock
+        private let end: UInt64
+
+        /// Creates the deadline of a read that begins now.
+        init(_ clock: any Clock) {
+            self.clock = clock
+            end = clock.monotonicNanoseconds + DaemonLimits.shortReadNanoseconds
+        }
+
+        /// The error with which the read ends; nil while there is time.
+        fileprivate var error: TandemError? {
+            guard clock.monotonicNanoseconds > end else { return nil }
+            return TandemError(
+                .timeout,
+                "the read took more than \(DaemonLimits.shortReadNanoseconds / 1_000_000) ms, too "
+                    + "long while the disk is full; free disk space, or read less at a time")
+        }
+    }
+
     /// The progress of a job.
     struct Progress: Sendable {
         enum Phase: Sendable { case reading, encoding, resting, done }
@@ -38,7 +60,7 @@ final class ReadJob: @unchecked Sendable {
         /// The position of the snapshot.
         fileprivate(set) var position: UInt64 = 0
         /// The objects that a batch processes.
-        fileprivate(set) var found: [ObjectReference]?
+        fileprivate(set) var found: BatchSearch.Result?
         /// The reason why the answer is missing or incomplete.
         fileprivate(set) var failure: (any Error)?
         /// The approximate memory that the job held when it failed, in bytes.
@@ -117,8 +139,11 @@ final class ReadJob: @unchecked Sendable {
             }
             return state.ending != nil
         }
-        if isEnding { throw StoreError(.interrupted, "the read was ended") }
+        if isEnding { throw ended }
     }
+
+    /// The error with which a check ends the read; the reason is in ``State/ending``.
+    private static var ended: StoreError { StoreError(.interrupted, "the read was ended") }
 
     /// If all reads together exceed the limit, only those that hold more than this fraction of it
     /// are ended.
@@ -130,9 +155,11 @@ final class ReadJob: @unchecked Sendable {
     /// daemon's thread.
     ///
     /// Passes its turn on when the turn is over; without a turn it runs to completion. With `copy`,
-    /// rows are read with the reader's copy of the model.
+    /// rows are read with the reader's copy of the model. With `deadline`, the read ends with
+    /// `timeout` if it takes longer.
     func advance(
-        during turn: ReaderTurn? = nil, by copy: ModelCopy? = nil, _ announce: (ReadJob) -> Void
+        during turn: ReaderTurn? = nil, by copy: ModelCopy? = nil, until deadline: Deadline? = nil,
+        _ announce: (ReadJob) -> Void
     ) {
         update { state in
             guard let since = state.waitsSince, let turn else { return }
@@ -141,9 +168,9 @@ final class ReadJob: @unchecked Sendable {
         do {
             if let run {
                 defer { endReading() }
-                try read(run, turn, copy)
+                try read(run, turn, copy, deadline)
             }
-            while try encodeNext() {
+            while try encodeNext(turn) {
                 announceNews(announce)
                 if answer != nil, turn?.isOver == true { turn?.passOn() }
             }
@@ -169,7 +196,9 @@ final class ReadJob: @unchecked Sendable {
         snapshot = nil
     }
 
-    private func read(_ run: ReadRun, _ turn: ReaderTurn?, _ copy: ModelCopy?) throws {
+    private func read(
+        _ run: ReadRun, _ turn: ReaderTurn?, _ copy: ModelCopy?, _ deadline: Deadline?
+    ) throws {
         update { $0.progress.position = run.position }
         var run = run
         if let snapshot, let copy {
@@ -179,6 +208,7 @@ final class ReadJob: @unchecked Sendable {
         let (state, limits, counts) = (state, run.limits, run.counts)
         let windowBytes = run.window?.bytes ?? 0
         run.check = { [memory] held throws(StoreError) in
+            if let error = deadline?.error { state.withLock { $0.ending = $0.ending ?? error } }
             try Self.check(held + windowBytes, state, memory, limits, counts)
             guard let turn, turn.isOver else { return }
             Self.passOn(turn, state)
@@ -188,9 +218,7 @@ final class ReadJob: @unchecked Sendable {
             let found = try run.answer(copy == nil ? question : question.compiled(in: run.model))
             answer = OutgoingAnswer(found, id, chunkBytes: chunkBytes)
         case .search(let search):
-            let found = try search.select(
-                from: try run.references(search.request.compiled(in: run.model)), run.limits,
-                run.counts)
+            let found = try search.result(of: run)
             update { $0.progress.found = found }
         }
         update { [answer] state in
@@ -210,9 +238,15 @@ final class ReadJob: @unchecked Sendable {
     }
 
     /// Encodes the next message; returns false if there is none, or no room for it.
-    private func encodeNext() throws -> Bool {
+    ///
+    /// Passes the turn on while the message's objects are sorted.
+    private func encodeNext(_ turn: ReaderTurn?) throws -> Bool {
         guard answer != nil, try hasRoom() else { return false }
-        guard let message = try answer?.nextMessage() else {
+        let message = try answer?.nextMessage { [state] () throws(StoreError) in
+            if state.withLock({ $0.ending != nil }) { throw Self.ended }
+            if let turn, turn.isOver { turn.passOn() }
+        }
+        guard let message else {
             answer = nil
             return false
         }
@@ -360,8 +394,12 @@ private struct OutgoingAnswer {
     var bytes: Int { (parts?.bytes ?? 0) + (list?.heldBytes ?? 0) }
 
     /// Returns the next message; nil after the last one.
-    mutating func nextMessage() throws -> EncodedMessage? {
-        guard let message = next() else { return nil }
+    ///
+    /// Calls `check` periodically, and throws its errors.
+    mutating func nextMessage(
+        _ check: () throws(StoreError) -> Void
+    ) throws -> EncodedMessage? {
+        guard let message = try next(check) else { return nil }
         var bytes: [UInt8] = []
         do {
             try FrameEncoder.encode(message, id: id, into: &bytes)
@@ -372,13 +410,15 @@ private struct OutgoingAnswer {
             bytes: bytes, position: message.announcedPosition, isLast: message.isLastOfAnswer)
     }
 
-    private mutating func next() -> DaemonMessage? {
+    private mutating func next(
+        _ check: () throws(StoreError) -> Void
+    ) throws(StoreError) -> DaemonMessage? {
         if let whole {
             self.whole = nil
             return whole
         }
         if let message = parts?.nextMessage() { return message }
-        guard let list, let places = list.nextPart(bytes: chunkBytes) else { return nil }
+        guard let list, let places = try list.nextPart(bytes: chunkBytes, check) else { return nil }
         return .part(FetchedChunk(places: places, hasMore: !list.isTaken))
     }
 }

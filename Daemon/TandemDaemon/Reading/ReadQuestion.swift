@@ -68,14 +68,19 @@ enum ReadQuestion {
     }
 
     /// The work for each object, relative to the comparison of one number.
-    var weight: Int {
-        let sizes = predicates.map { PredicateSize(of: $0) }
-        return 1
-            + sizes.reduce(0) { $0 + $1.comparisons / 8 + $1.textSearches * Self.textSearch }
-    }
+    var weight: Int { PredicateSize.weight(of: predicates) }
 
-    /// The cost of searching 64 bytes of a text, relative to the comparison of one number.
-    private static var textSearch: Int { 16 }
+    /// Whether the lists of a verdict request are compiled quickly enough for the daemon's thread.
+    ///
+    /// The request of any other read was already compiled to validate it.
+    var compilesQuickly: Bool {
+        guard case .verdicts(let request) = self else { return true }
+        let paths = request.items.reduce(0) {
+            $0 + 1 + $1.refreshKeyPaths.count + $1.request.sort.count
+        }
+        let parts = predicates.reduce(0) { $0 + PredicateSize(of: $1).parts }
+        return paths <= DaemonLimits.littlePaths && parts <= DaemonLimits.littleParts
+    }
 
     /// The entities of all objects that a read at an earlier position reads; nil for all entities.
     var observedTags: Set<EntityTag>? {
@@ -86,6 +91,18 @@ enum ReadQuestion {
         case .fetch, .objects, .verdicts: nil
         }
     }
+}
+
+extension PredicateSize {
+    /// Returns the work of evaluating predicates, relative to the comparison of one number.
+    static func weight(of predicates: [ObjectPredicate]) -> Int {
+        predicates.lazy.map { PredicateSize(of: $0) }.reduce(1) {
+            $0 + $1.comparisons / 8 + $1.textSearches * textSearch
+        }
+    }
+
+    /// The cost of searching 64 bytes of a text, relative to the comparison of one number.
+    private static var textSearch: Int { 16 }
 }
 
 extension PiggybackedRead {

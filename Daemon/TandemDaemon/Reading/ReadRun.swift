@@ -61,6 +61,27 @@ struct ReadRun {
         try view.fetch(request, for: .references, budget: budget()).references
     }
 
+    /// Returns the objects that exist and match a request.
+    func matches(
+        _ request: CompiledRequest, among objects: [ObjectReference]
+    ) throws -> [StoredObject] {
+        let budget = budget()
+        let reader = StoreReader(view, budget: budget)
+        var (found, bytes) = ([StoredObject](), 0)
+        for object in objects {
+            guard let stored = try view.stored(object) else { continue }
+            budget.beginObject()
+            try budget.charge(1 + stored.row.bytes.count / 64, heldBytes: bytes)
+            guard let matches = request.matches(object, stored.row, reader) else {
+                throw unread(budget)
+            }
+            guard matches else { continue }
+            found.append(stored)
+            bytes += stored.row.bytes.count
+        }
+        return found
+    }
+
     // MARK: Fetches
 
     private func find(
@@ -133,7 +154,9 @@ struct ReadRun {
             try size.check(fold.bytes)
         }
         budget.beginObject()
-        guard let rows = fold.rows(reader) else { throw unread(budget) }
+        let held = objects.byteCount + fold.bytes
+        let rows = try fold.rows(reader) { () throws(StoreError) in try budget.runCheck(held) }
+        guard let rows else { throw unread(budget) }
         return rows
     }
 
@@ -161,18 +184,9 @@ struct ReadRun {
 
     // MARK: Verdicts
 
-    /// The number of key paths above which lists take too long to compile on the daemon's thread.
-    private static let littlePaths = 256
-
     /// Returns the verdicts on lists, and the answer to the piggybacked read.
     private func verdicts(_ request: VerdictRequest) throws -> Verdicts {
         guard let window else { preconditionFailure("Verdicts need a window.") }
-        let paths = request.items.reduce(0) {
-            $0 + 1 + $1.refreshKeyPaths.count + $1.request.sort.count
-        }
-        guard littleWork == nil || paths <= Self.littlePaths else {
-            throw StoreError(.interrupted, "the lists have many key paths")
-        }
         let lists = try request.items.map { item in
             try check?(0)
             return try CompiledRequest(

@@ -5,7 +5,7 @@ public import TandemModel
 ///
 ///     var fold = ColumnFold(columns)
 ///     for object in objects { fold.add(columns.values(object, row, reader)) }
-///     let rows = fold.rows(reader)
+///     let rows = try fold.rows(reader, check)
 ///
 /// Values are equal if they sort equally: 0.0 equals -0.0; 1 and 1.0 never occur in one column.
 /// Sums do not depend on the order of objects. Cost: each object is visited once; memory is needed
@@ -58,11 +58,15 @@ public struct ColumnFold {
     /// Returns the rows after condition, offset and limit, in order.
     ///
     /// The result is nil if the reader does not hold a text that the condition on groups needs.
-    public func rows<R: GraphReader & ~Copyable>(_ reader: borrowing R) -> [[Value]]? {
+    /// Calls `check` periodically, and throws its errors.
+    public func rows<R: GraphReader & ~Copyable, Failure>(
+        _ reader: borrowing R, _ check: () throws(Failure) -> Void
+    ) throws(Failure) -> [[Value]]? {
         var rows: [[Value]]
         if columns.columns.isGrouped {
             rows = []
-            for group in ordered() {
+            for (number, group) in try ordered(check).enumerated() {
+                if number % Self.groupsBetweenChecks == 0 { try check() }
                 let row = group.cells.map(\.whole)
                 guard let isWanted = columns.having.map({ $0.matches(row, reader) }) ?? true else {
                     return nil
@@ -81,6 +85,9 @@ public struct ColumnFold {
     }
 
     // MARK: Groups
+
+    /// The number of groups evaluated between two checks.
+    private static var groupsBetweenChecks: Int { 1_024 }
 
     private mutating func addToGroup(_ values: [Value]) {
         let key = Self.key(columns.groupPlaces.map { values[$0] })
@@ -107,12 +114,11 @@ public struct ColumnFold {
         }
     }
 
-    private func ordered() -> [Group] {
-        guard !columns.order.isEmpty else {
-            return groups.sorted { $0.key.lexicographicallyPrecedes($1.key) }
-        }
+    private func ordered<Failure>(
+        _ check: () throws(Failure) -> Void
+    ) throws(Failure) -> [Group] {
         let mixed = columns.order.map { hasDoubles($0.column) }
-        let keyed = groups.map { group in
+        var keyed = groups.map { group in
             var encoder = KeyEncoder()
             for ((column, key), isMixed) in zip(columns.order, mixed) {
                 let value = group.cells[column].whole
@@ -120,7 +126,9 @@ public struct ColumnFold {
             }
             return (key: encoder.bytes + group.key, group: group)
         }
-        return keyed.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.group)
+        var sort = CheckedSort()
+        try sort.sort(&keyed, by: { $0.key.lexicographicallyPrecedes($1.key) }, check)
+        return keyed.map(\.group)
     }
 
     /// Returns whether a column has doubles: a sum of integers that overflows becomes one, and

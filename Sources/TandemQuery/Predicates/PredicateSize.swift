@@ -8,11 +8,15 @@ public struct PredicateSize: Hashable, Sendable {
     public private(set) var textSearches = 0
     /// The size of the longest text or data constant in bytes.
     public private(set) var constantBytes = 0
+    /// The number of predicates, expressions and elements of lists; every 64 bytes of a constant
+    /// count as another one.
+    public private(set) var parts = 0
 
     /// Measures a predicate, which must not nest deeper than ``ObjectPredicate/maximumDepth``.
     public init(of predicate: ObjectPredicate) { visit(predicate) }
 
     private mutating func visit(_ predicate: ObjectPredicate) {
+        parts += 1
         switch predicate {
         case .constant: break
         case .and(let parts), .or(let parts): for part in parts { visit(part) }
@@ -26,9 +30,10 @@ public struct PredicateSize: Hashable, Sendable {
     }
 
     private mutating func visit(_ expression: QueryExpression) {
+        parts += 1
         switch expression {
-        case .constant(.string(let text)): constantBytes = max(constantBytes, text.utf8.count)
-        case .constant(.data(let bytes)): constantBytes = max(constantBytes, bytes.count)
+        case .constant(.string(let text)): visit(constantBytes: text.utf8.count)
+        case .constant(.data(let bytes)): visit(constantBytes: bytes.count)
         case .constant, .object, .keyPath, .selfObject, .variable: break
         case .list(let elements): for element in elements { visit(element) }
         case .aggregate(_, let collection, _): visit(collection)
@@ -39,6 +44,11 @@ public struct PredicateSize: Hashable, Sendable {
             visit(left)
             visit(right)
         }
+    }
+
+    private mutating func visit(constantBytes bytes: Int) {
+        constantBytes = max(constantBytes, bytes)
+        parts += bytes / 64
     }
 }
 

@@ -17,14 +17,16 @@ struct BlobTable {
         self.acceptsLosses = acceptsLosses
     }
 
-    /// Removes the contents that have not been used since before a position, and returns their
-    /// number.
-    func sweep(below position: UInt64, _ open: LMDBTransaction) throws(StoreError) -> Int {
+    /// Removes at most `most` contents that have not been used since before a position, the oldest
+    /// first; returns their number.
+    func sweep(
+        below position: UInt64, atMost most: Int, _ open: LMDBTransaction
+    ) throws(StoreError) -> Int {
         var unused: [[UInt8]] = []
         try open.scan(tables.unusedBlobs, from: []) { key, _ in
-            guard key.count == 40, key.bigEndian(0, as: UInt64.self) < position else {
-                return false
-            }
+            guard unused.count < most, key.count == 40,
+                key.bigEndian(0, as: UInt64.self) < position
+            else { return false }
             unused.append(Array(key))
             return true
         }

@@ -386,14 +386,16 @@ public final class Store: StoreView {
         try consumerTable.remove(named: name, current)
     }
 
-    /// Removes the contents that have not been used since before a position, and returns their
-    /// number.
+    /// Removes at most `most` contents that have not been used since before a position, and returns
+    /// their number.
     ///
     /// Pass the first position that the journal still has, because older states can't be read
     /// anyway. Cost: proportional to the number of removed contents.
     @discardableResult
-    public func sweepBlobs(below position: UInt64) throws(StoreError) -> Int {
-        try writer.blobs.sweep(below: position, current)
+    public func sweepBlobs(
+        below position: UInt64, atMost most: Int = .max
+    ) throws(StoreError) -> Int {
+        try writer.blobs.sweep(below: position, atMost: most, current)
     }
 
     /// Returns the last rank of an ordered relationship, or nil if it has no members.

@@ -51,9 +51,6 @@ extension AccessPath {
         }
     }
 
-    /// The number of unique values that are looked up; nil for other paths.
-    var lookups: Int? { if case .unique(let unique) = self { unique.keys.count } else { nil } }
-
     /// Whether the path may be part of a union, which contains neither unions nor scans.
     private var isCollected: Bool {
         switch self {

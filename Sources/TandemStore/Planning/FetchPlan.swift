@@ -272,9 +272,6 @@ struct IndexSortKey {
         (components, parts) = (nil, [])
     }
 
-    /// Whether objects are ordered only by their numbers.
-    var isEmpty: Bool { parts.isEmpty }
-
     /// Returns the sort key; nil if a component was truncated.
     func key(_ key: UnsafeRawBufferPointer) -> [UInt8]? {
         var result: [UInt8] = []

@@ -2,50 +2,54 @@ import TandemModel
 
 /// An iterator over ranges of an index in a given order, one entry at a time.
 ///
-/// Its state is the last key rather than a cursor, so the store may change between two entries.
-/// Unchanged entries are returned exactly once. Each group of a descending level is found from the
-/// range's end, with one search. Within the last level, entries are read in the order of keys.
+/// Each group of a descending level is found from the range's end, with one search. Within the last
+/// level, entries are read in the order of keys. The index must not change meanwhile.
 struct IndexCursor {
     private let order: IndexOrder
+    private let cursor: LMDBCursor
     /// The ranges that have not been walked yet, the current one last.
     private var ranges: [KeyRange]
+    /// The key of the last entry, at which the cursor is; nil before the first entry of a range.
     private var last: [UInt8]?
+    /// Whether all entries of the range that sort before the last one were returned before it.
+    private(set) var beginsGroup = false
 
-    /// Creates an iterator before the first entry.
-    init(_ ranges: [KeyRange], _ order: IndexOrder) {
+    /// Creates an iterator before the first entry; no one else may use the cursor.
+    init(_ ranges: [KeyRange], _ order: IndexOrder, _ cursor: LMDBCursor) {
         assert(
             ranges.count <= 1 || order.levels.isEmpty,
             "Several ranges are only walked in ascending order.")
-        self.order = order
+        (self.order, self.cursor) = (order, cursor)
         self.ranges = ranges.reversed()
     }
 
-    /// Returns whether all entries that sort before the next one have been returned, so that `next`
-    /// begins a group.
-    func endsGroup(before next: LMDBCursor.Entry) -> Bool {
+    /// Returns the next entry; nil at the end.
+    mutating func next() throws(StoreError) -> LMDBCursor.Entry? {
+        while let range = ranges.last {
+            if let entry = try next(in: range) {
+                let entry = try whole(entry)
+                beginsGroup = beginsGroup(entry)
+                last = Array(entry.key)
+                return entry
+            }
+            ranges.removeLast()
+            last = nil
+        }
+        return nil
+    }
+
+    private func next(in range: KeyRange) throws(StoreError) -> LMDBCursor.Entry? {
+        guard let last else { return try first(of: range, from: 0, range) }
+        return try entry(after: last, range)
+    }
+
+    private func beginsGroup(_ next: LMDBCursor.Entry) -> Bool {
         guard let last else { return false }
         return last.withUnsafeBytes { last in
             if order.settlesTies, !IndexComponents.isCut(last) { return true }
             let end = order.components.prefix(last, order.depth)
             return !next.key.starts(with: last[..<end])
         }
-    }
-
-    /// Records that an entry was consumed.
-    mutating func advance(to entry: LMDBCursor.Entry) { last = Array(entry.key) }
-
-    /// Returns the entry after the last consumed one; nil at the end.
-    mutating func next(_ cursor: LMDBCursor) throws(StoreError) -> LMDBCursor.Entry? {
-        while let range = ranges.last {
-            if let last {
-                if let entry = try entry(behind: last, range, cursor) { return try whole(entry) }
-            } else if let entry = try first(of: range, from: 0, range, cursor) {
-                return try whole(entry)
-            }
-            ranges.removeLast()
-            last = nil
-        }
-        return nil
     }
 
     /// Returns the entry if its key is valid; with an invalid key, the walk might never end.
@@ -60,7 +64,7 @@ struct IndexCursor {
     /// Returns the entry of a group that comes first in the walk's order, found level by level from
     /// `level`.
     private func first(
-        of group: KeyRange, from level: Int, _ range: KeyRange, _ cursor: LMDBCursor
+        of group: KeyRange, from level: Int, _ range: KeyRange
     ) throws(StoreError) -> LMDBCursor.Entry? {
         var group = group
         var entry: LMDBCursor.Entry?
@@ -73,11 +77,12 @@ struct IndexCursor {
     }
 
     private func entry(
-        behind last: [UInt8], _ range: KeyRange, _ cursor: LMDBCursor
+        after last: [UInt8], _ range: KeyRange
     ) throws(StoreError) -> LMDBCursor.Entry? {
-        let rest = KeyRange(lower: last + [0], upper: nil)
         let deepest = order.levels.last.map { group(last, $0) } ?? range
-        if let entry = try cursor.first(in: range.intersection(deepest).intersection(rest)) {
+        if let entry = try cursor.step(false),
+            range.intersection(deepest).isBelowEnd(entry.key)
+        {
             return entry
         }
         for place in order.levels.indices.reversed() {
@@ -89,7 +94,7 @@ struct IndexCursor {
                 ? KeyRange(lower: own.upper ?? own.lower, upper: nil)
                 : KeyRange(lower: [], upper: own.lower)
             let open = range.intersection(around).intersection(siblings)
-            if let entry = try first(of: open, from: place, range, cursor) { return entry }
+            if let entry = try first(of: open, from: place, range) { return entry }
         }
         return nil
     }

@@ -32,7 +32,7 @@ struct FetchCandidates {
         case (.scan, _):
             for tag in request.tags where !matches.hasEnough { try scan(tag) }
         case (.index(_, let ranges), .index(let order)):
-            try walk(IndexCursor(ranges, order))
+            try walk(ranges, order)
         default:
             if plan.needsNoRows(for: part), let (table, ranges) = plan.access.keys {
                 try acceptAll(table, ranges)
@@ -101,17 +101,15 @@ struct FetchCandidates {
 
     // MARK: An index in the request's order
 
-    private func walk(_ walk: IndexCursor) throws(StoreError) {
-        var walk = walk
+    private func walk(_ ranges: [KeyRange], _ order: IndexOrder) throws(StoreError) {
+        var walk = IndexCursor(ranges, order, try view.current.ownCursor(view.tables.indexes))
         // Makes sort keys from index keys, if every entry matches and rows are not requested.
         let sortKey = plan.needsNoRows(for: part) ? plan.keys : nil
         let decoder = view.decoder
-        let cursor = try view.current.ownCursor(view.tables.indexes)
-        while let entry = try walk.next(cursor) {
-            if walk.endsGroup(before: entry), matches.hasEnough { return }
+        while let entry = try walk.next() {
+            if walk.beginsGroup, matches.hasEnough { return }
             let object = try decoder.object(endOf: entry.key, entry.value, in: .indexes)
             let key = sortKey.flatMap { $0.key(entry.key) }
-            walk.advance(to: entry)
             try matches.chargeKeys(1)
             guard request.includes(tag: object.tag) else { continue }
             if let key {
@@ -162,7 +160,7 @@ struct FetchCandidates {
             case .scan, .union: preconditionFailure("A scan collects nothing, a union has parts.")
             }
         }
-        objects.sort()
+        try matches.sort(candidates: &objects)
         return objects
     }
 

@@ -65,6 +65,12 @@ final class FetchMatches {
             count, heldBytes: bytes + collected * MemoryLayout<ObjectReference>.stride)
     }
 
+    /// Sorts the candidates that were collected; throws if the read must end.
+    func sort(candidates: inout [ObjectReference]) throws(StoreError) {
+        let held = bytes + candidates.count * MemoryLayout<ObjectReference>.stride
+        try budget.sort(&candidates, heldBytes: held, by: <)
+    }
+
     /// Returns whether the object's row changed after the position, so that its current keys don't
     /// apply.
     func isPast(_ object: ObjectReference) -> Bool { past?.net(object) != nil }
@@ -110,7 +116,8 @@ final class FetchMatches {
     /// Evaluates the objects whose rows changed after the position, using their former rows.
     func evaluateChanged() throws(StoreError) {
         guard let past else { return }
-        for object in past.changedObjects({ request.includes(tag: $0) }) {
+        let changed = try past.changedObjects(budget) { request.includes(tag: $0) }
+        for object in changed {
             try budget.charge(1, heldBytes: bytes)
             guard let row = past.net(object)?.before else { continue }
             try row.withView { evaluate(object, past.position, $0) }?.raise()
@@ -211,8 +218,9 @@ final class FetchMatches {
             found = try GroupedSort.sorted(
                 found, groups: keys.prefixes.count, keys, arena, check)
         } else {
+            var sort = CheckedSort()
             try found.withUnsafeMutableBufferPointer { found throws(StoreError) in
-                try arena.sort(found, check)
+                try sort.sort(&found, by: { arena.precedesInGroup($0, $1) }, check)
             }
         }
         assert(

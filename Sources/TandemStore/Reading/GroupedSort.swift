@@ -8,9 +8,6 @@ import TandemQuery
 enum GroupedSort {
     typealias Entry = SortKeyArena.SortEntry
 
-    /// The number of entries in small groups that are sorted between two checks.
-    private static let entriesBetweenChecks = 16_384
-
     /// Returns the entries of the first `count` groups in order.
     ///
     /// Calls `check` periodically, and throws its errors.
@@ -21,7 +18,9 @@ enum GroupedSort {
         guard !entries.isEmpty else { return [] }
         var counts = [Int](repeating: 0, count: count)
         for entry in entries { counts[Int(entry.group)] += 1 }
-        let groups = (0..<UInt32(count)).sorted(by: keys.precedes)
+        var sort = CheckedSort()
+        var groups = Array(0..<UInt32(count))
+        try sort.sort(&groups, by: { keys.precedes($0, $1) }, check)
         // The next index of each group.
         var next = [Int](repeating: 0, count: count)
         var start = 0
@@ -36,14 +35,9 @@ enum GroupedSort {
             next[Int(entry.group)] += 1
         }
         try sorted.withUnsafeMutableBufferPointer { sorted throws(StoreError) in
-            var unchecked = 0
             for (end, count) in zip(next, counts) {
-                try arena.sort(
-                    UnsafeMutableBufferPointer(rebasing: sorted[end - count..<end]), check)
-                unchecked += count
-                guard unchecked > Self.entriesBetweenChecks else { continue }
-                unchecked = 0
-                try check()
+                var group = UnsafeMutableBufferPointer(rebasing: sorted[end - count..<end])
+                try sort.sort(&group, by: { arena.precedesInGroup($0, $1) }, check)
             }
         }
         return sorted

@@ -23,9 +23,15 @@ public final class HistoricalGraph {
     public func undo(_ change: Change, _ entity: CompiledEntity) { window.add(change, entity) }
 
     /// Returns the objects whose rows changed after the position, in ascending order.
-    func changedObjects(_ isIncluded: (EntityTag) -> Bool) -> [ObjectReference] {
-        window.changes.values.filter { !$0.isRowUntouched && isIncluded($0.object.tag) }
-            .map(\.object).sorted()
+    ///
+    /// Throws the error of the budget's check.
+    func changedObjects(
+        _ budget: ReadBudget, _ isIncluded: (EntityTag) -> Bool
+    ) throws(StoreError) -> [ObjectReference] {
+        var objects = window.changes.values
+            .filter { !$0.isRowUntouched && isIncluded($0.object.tag) }.map(\.object)
+        try budget.sort(&objects, by: <)
+        return objects
     }
 
     /// Returns the net change of an object's row; nil if the row did not change.
@@ -42,24 +48,31 @@ public final class HistoricalGraph {
 
     /// Returns the members of a to-many relationship at the position, computed from the current
     /// members.
+    ///
+    /// Throws the error of the budget's check.
     public func members(
-        _ now: [ObjectReference], of object: ObjectReference, slot: Int
-    ) -> [ObjectReference] {
+        _ now: [ObjectReference], of object: ObjectReference, slot: Int, _ budget: ReadBudget
+    ) throws(StoreError) -> [ObjectReference] {
         guard let links = change(of: object)?.links[slot] else { return now }
-        let left = now.filter { links[$0] != true }
-        return (left + links.filter { !$0.value }.map(\.key)).sorted()
+        var members = now.filter { links[$0] != true }
+        members += links.lazy.filter { !$0.value }.map(\.key)
+        try budget.sort(&members, by: <)
+        return members
     }
 
     /// Returns the members of an ordered relationship at the position, in their former order,
     /// computed from the current members and ranks.
+    ///
+    /// Throws the error of the budget's check.
     public func places(
-        _ now: [RankPlan.Place], of object: ObjectReference, slot: Int
-    ) -> [RankPlan.Place] {
+        _ now: [RankPlan.Place], of object: ObjectReference, slot: Int, _ budget: ReadBudget
+    ) throws(StoreError) -> [RankPlan.Place] {
         guard let before = change(of: object)?.ranks[slot] else { return now }
         let ranks = Dictionary(now.map { ($0.member, $0.rank) }, uniquingKeysWith: { $1 })
-        return members(now.map(\.member), of: object, slot: slot)
+        var places = try members(now.map(\.member), of: object, slot: slot, budget)
             .map { (member: $0, rank: before[$0] ?? ranks[$0] ?? nil) }
-            .sorted(by: RankPlan.isBefore)
+        try budget.sort(&places, by: RankPlan.isBefore)
+        return places
     }
 }
 
@@ -97,6 +110,12 @@ public struct HistoricalReader: GraphReader {
         of object: ObjectReference, _ relationship: CompiledRelationship, slot: Int
     ) -> [ObjectReference]? {
         let now = store.members(of: object, relationship, slot: slot)
-        return now.map { past?.members($0, of: object, slot: slot) ?? $0 }
+        guard let past, let now else { return now }
+        do {
+            return try past.members(now, of: object, slot: slot, store.budget)
+        } catch {
+            store.budget.record(error)
+            return nil
+        }
     }
 }

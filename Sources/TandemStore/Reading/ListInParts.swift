@@ -6,7 +6,7 @@ public import TandemQuery
 /// The first chunk can thus be sent while the rest is still unsorted, and at most one encoded chunk
 /// is in memory.
 ///
-///     while let places = list.nextPart(bytes: 256 << 10) { send(places) }
+///     while let places = try list.nextPart(bytes: 256 << 10, check) { send(places) }
 ///
 /// Nothing is read from the store. Bound to one thread at a time.
 public final class ListInParts {
@@ -57,21 +57,30 @@ public final class ListInParts {
 
     /// Returns the placements of the next objects, of about `bytes` bytes or all that remain; nil
     /// after the last one.
-    public func nextPart(bytes: Int) -> ListPlacements? {
+    ///
+    /// Calls `check` periodically, and throws its errors; the list can't be used any more then.
+    public func nextPart(
+        bytes: Int, _ check: () throws(StoreError) -> Void
+    ) throws(StoreError) -> ListPlacements? {
         guard !isTaken else { return nil }
         var places = ListPlacements(hops: head.hops)
         let room = bytes + Self.groupBytes
         places.reserveCapacity(room / max(12, keyBytes / max(1, count) + 12), keyBytes: room)
-        append(to: &places, upTo: bytes)
+        try append(to: &places, upTo: bytes, check)
         return places
     }
 
     /// Returns the whole list; call it before any chunk was taken.
-    func allPlaces() -> ListPlacements {
+    ///
+    /// Throws the error of the budget's check.
+    func allPlaces(_ budget: ReadBudget) throws(StoreError) -> ListPlacements {
         assert(taken == 0 && next == 0, "The whole list is taken at once or in chunks.")
         var places = whole
         places.reserveCapacity(count, keyBytes: givesKeys ? keyBytes : 0)
-        append(to: &places, upTo: .max)
+        let held = heldBytes + bytes
+        try append(to: &places, upTo: .max) { () throws(StoreError) in
+            try budget.runCheck(held)
+        }
         return places
     }
 
@@ -81,7 +90,9 @@ public final class ListInParts {
     private static var groupBytes: Int { 16 << 10 }
 
     /// Appends objects in order until `places` has `bytes` bytes.
-    private func append(to places: inout ListPlacements, upTo bytes: Int) {
+    private func append(
+        to places: inout ListPlacements, upTo bytes: Int, _ check: () throws(StoreError) -> Void
+    ) throws(StoreError) {
         let before = places.count
         defer {
             taken += places.count - before
@@ -93,9 +104,9 @@ public final class ListInParts {
             let end = endOfGroup
             let prefix = keys.prefixes[Int(segments[next].group)]
             if end < segments.count { records.storage.prefetch(segments[end].start) }
-            guard sorter.append(segments[next..<end], prefix, to: &places, upTo: bytes) else {
-                return
-            }
+            let isWhole = try sorter.append(
+                segments[next..<end], prefix, to: &places, upTo: bytes, check)
+            guard isWhole else { return }
             next = end
         }
     }

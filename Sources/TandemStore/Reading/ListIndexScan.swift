@@ -76,9 +76,12 @@ final class ListIndexScan {
         try budget.runCheck(bytes + keyBytes)
         let head = ListPlacements(
             sections: keys.sections, reached: reached.objects, hops: hops?.count ?? 0)
+        try budget.sort(&segments, heldBytes: bytes + keyBytes) {
+            keys.precedes($0.group, $1.group)
+        }
         return ListInParts(
-            records, segments.sorted { keys.precedes($0.group, $1.group) }, keys, head,
-            givesKeys: hops != nil, keyBytes: keyBytes, linksUpTo: hops?.rowsUpTo ?? 0)
+            records, segments, keys, head, givesKeys: hops != nil, keyBytes: keyBytes,
+            linksUpTo: hops?.rowsUpTo ?? 0)
     }
 
     /// The approximate size of the data held, in bytes.

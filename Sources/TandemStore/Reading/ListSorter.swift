@@ -33,6 +33,7 @@ struct ListSorter {
     private let givesKeys: Bool
     private var entries: [Entry] = []
     private var appended = 0
+    private var sort = CheckedSort()
 
     /// The maximum number of entries whose capacity is kept for the next group.
     private static var keptCapacity: Int { 4_096 }
@@ -53,16 +54,17 @@ struct ListSorter {
     /// Appends the objects of a group's segments in order.
     ///
     /// Returns false if the list reached `bytes` bytes before the end of the group; call it again
-    /// with the same segments to continue.
+    /// with the same segments to continue. Calls `check` periodically, and throws its errors; the
+    /// sorter can't be used any more then.
     mutating func append(
         _ segments: ArraySlice<ListSegment>, _ prefix: [UInt8], to places: inout ListPlacements,
-        upTo bytes: Int = .max
-    ) -> Bool {
-        segments.withUnsafeBufferPointer { segments in
+        upTo bytes: Int = .max, _ check: () throws(StoreError) -> Void
+    ) throws(StoreError) -> Bool {
+        try segments.withUnsafeBufferPointer { segments throws(StoreError) in
             if entries.isEmpty {
                 assert(appended == 0, "Nothing of a new group is in the list.")
                 collect(segments)
-                putInOrder()
+                try putInOrder(check)
             }
             fill(&places, segments, prefix, upTo: bytes)
             assert(appended <= entries.count, "An entry is appended once.")
@@ -92,12 +94,18 @@ struct ListSorter {
 
     // MARK: Order
 
-    private mutating func putInOrder() {
-        entries.withUnsafeMutableBufferPointer { [storage = records.storage] entries in
+    private mutating func putInOrder(
+        _ check: () throws(StoreError) -> Void
+    ) throws(StoreError) {
+        var sort = sort
+        defer { self.sort = sort }
+        let storage = records.storage
+        try entries.withUnsafeMutableBufferPointer { entries throws(StoreError) in
             switch Self.arrival(entries, storage) {
             case .ascending: break
             case .descending: entries.reverse()
-            case .mixed: entries.sort { Self.precedes($0, $1, storage) }
+            case .mixed:
+                try sort.sort(&entries, by: { Self.precedes($0, $1, storage) }, check)
             }
             assert(
                 !Invariants.walk(entries.count)

@@ -93,29 +93,6 @@ final class SortKeyArena {
         return precedesBehindHead(a, b)
     }
 
-    /// Sorts entries of one group.
-    ///
-    /// Calls `check` periodically, and throws its errors.
-    func sort(
-        _ entries: UnsafeMutableBufferPointer<SortEntry>, _ check: () throws(StoreError) -> Void
-    ) throws(StoreError) {
-        var (entries, comparisons) = (entries, 0)
-        do {
-            try entries.sort { a, b in
-                comparisons += 1
-                if comparisons % Self.comparisonsBetweenChecks == 0 { try check() }
-                return precedesInGroup(a, b)
-            }
-        } catch let error as StoreError {
-            throw error
-        } catch {
-            preconditionFailure("A check throws nothing else: \(error).")
-        }
-    }
-
-    /// The number of comparisons between two checks, about a millisecond.
-    private static var comparisonsBetweenChecks: Int { 1 << 16 }
-
     @inline(never)
     private func precedesBehindHead(_ a: SortEntry, _ b: SortEntry) -> Bool {
         let (left, right) = (bytes(of: a), bytes(of: b))

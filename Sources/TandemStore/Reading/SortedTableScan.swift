@@ -32,7 +32,7 @@ struct SortedTableScan {
     /// Throws ``StoreError``: `damaged` if index and rows contradict each other, and the errors of
     /// the budget's check.
     mutating func read() throws(StoreError) -> StoredObjects {
-        let numbers = try order.read()?.allPlaces().numbers ?? []
+        let numbers = try order.read()?.allPlaces(budget).numbers ?? []
         guard let places = NumberIndexMap(numbers) else { throw view.unreadable }
         var (rows, ordinals) = (StoredObjects(), [Int](repeating: -1, count: numbers.count))
         for tag in request.tags { try read(tag, places, &ordinals, into: &rows) }

@@ -113,7 +113,7 @@ extension StoreView {
             if let chunkBytes, list.bytes > chunkBytes {
                 (result.places, result.list) = (list.head, list)
             } else {
-                result.places = list.allPlaces()
+                result.places = try list.allPlaces(budget)
             }
             return true
         }

@@ -1,3 +1,5 @@
+import TandemQuery
+
 /// The number of objects that a request may read, and a check that can end it early.
 ///
 /// The cost of paths over to-many relationships grows with every hop, as does that of nested
@@ -46,8 +48,14 @@ public final class ReadBudget {
     /// The first error of a read; the answer must then be discarded too.
     public private(set) var failure: StoreError?
 
-    /// Records that a read failed.
-    func record(_ error: StoreError) { if failure == nil { failure = error } }
+    /// Records that a read failed, or that its check ended it.
+    func record(_ error: StoreError) {
+        if error.code == .interrupted {
+            refusal = refusal ?? error
+        } else {
+            failure = failure ?? error
+        }
+    }
 
     /// Accounts for the next `count` reads; throws if the read must end.
     ///
@@ -89,6 +97,16 @@ public final class ReadBudget {
         guard elements.count % Self.checkInterval == 0 else { return }
         sinceCheck = 0
         try check?(heldBytes + elements.count * MemoryLayout<Element>.stride)
+    }
+
+    /// Sorts elements; throws if the read must end.
+    public func sort<Element>(
+        _ elements: inout [Element], heldBytes: Int? = nil,
+        by precedes: (Element, Element) -> Bool
+    ) throws(StoreError) {
+        let held = heldBytes ?? self.heldBytes + elements.count * MemoryLayout<Element>.stride
+        var sort = CheckedSort()
+        try sort.sort(&elements, by: precedes) { () throws(StoreError) in try check?(held) }
     }
 
     /// Begins another candidate, with a new share for one object.

@@ -60,7 +60,8 @@ public struct StoreReader: GraphReader {
         do {
             let most = budget.membersLeft
             let members = try store.members(
-                of: object.number, relationship, atMost: most == .max ? most : most + 1)
+                of: object.number, relationship, atMost: most == .max ? most : most + 1,
+                budget: budget)
             return budget.spend(members: members.count) ? members : nil
         } catch {
             budget.record(error)

@@ -58,7 +58,8 @@ extension StoreView {
             try budget?.check(collected: places)
             return true
         }
-        return places.sorted(by: RankPlan.isBefore)
+        try (budget ?? ReadBudget()).sort(&places, by: RankPlan.isBefore)
+        return places
     }
 
     /// Returns the rank of a member of an ordered relationship, or nil for an object that isn't a

@@ -1,0 +1,40 @@
+import TandemModel
+
+/// The objects of a batch that a reader must evaluate again before the next transaction.
+struct Reevaluation {
+    private(set) var objects: [ObjectReference] = []
+    private var bytes = 0
+    /// The number of evaluations since the last transaction.
+    private var rounds = 0
+
+    /// Whether a reader must evaluate objects.
+    var isNeeded: Bool { !objects.isEmpty }
+
+    /// Whether a reader may evaluate more objects together with these.
+    var hasRoom: Bool {
+        objects.count < DaemonLimits.evaluatedObjects && bytes < DaemonLimits.evaluatedBytes
+    }
+
+    /// Begins another evaluation; throws `timeout` if too many had no effect.
+    mutating func begin() throws(TandemError) {
+        assert(!isNeeded, "A batch is evaluated once at a time.")
+        rounds += 1
+        guard rounds <= DaemonLimits.batchEvaluations else {
+            throw TandemError(
+                .timeout,
+                "other clients change the objects of the batch faster than its predicate is "
+                    + "evaluated; continue it")
+        }
+    }
+
+    mutating func add(_ object: StoredObject) {
+        objects.append(object.object)
+        bytes += object.row.bytes.count
+    }
+
+    /// Records the end of an evaluation.
+    mutating func didEnd() { (objects, bytes) = ([], 0) }
+
+    /// Records a transaction of the batch.
+    mutating func didCommit() { rounds = 0 }
+}
