@@ -282,7 +282,7 @@ import Testing
         for dump in dumps { dump.kill() }
         for dump in dumps { dump.wait() }
         // So many objects are counted by a reader.
-        let run = try tandem(
+        let run = try runTandem(
             "count", "Page", "--where", "text CONTAINS 'x'", "--socket", place.socket)
         expect(run, 0, "400")
         let reached = try status()["limits"]?["storeReaders"]?["reached"]?.int
