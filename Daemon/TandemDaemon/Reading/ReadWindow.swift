@@ -41,7 +41,7 @@ final class ReadWindow {
 
     /// The approximate size in bytes.
     var bytes: Int {
-        (start?.window.bytes ?? 0) + (end?.window.bytes ?? 0)
+        (start?.bytes ?? 0) + (end?.bytes ?? 0)
             + changes.count * MemoryLayout<ChangedObject>.stride
     }
 

@@ -8,19 +8,54 @@ public import TandemQuery
 /// of undone rows, so such a row has the graph's position as its version. That is not below its
 /// real version, and is below the version of every later change. Bound to one thread.
 public final class HistoricalGraph {
-    /// The position of the graph.
-    public let position: UInt64
-    /// The net effect of the transactions after the position.
-    public private(set) var window: TransactionWindow
-
-    /// Creates the graph at a position by undoing the transactions of a window that begins there.
-    public init(at position: UInt64, _ window: TransactionWindow = TransactionWindow()) {
-        self.position = position
-        self.window = window
+    /// The net change of one object.
+    struct NetChange {
+        /// The changed object.
+        let object: ObjectReference
+        /// The row before the transactions; nil if the object did not exist.
+        fileprivate(set) var before: Row?
+        /// Whether the transactions changed only links and not the row; the window then lacks the
+        /// row before.
+        fileprivate(set) var isRowUntouched: Bool
+        /// The net changes of members by slot: true for added members, false for removed ones.
+        fileprivate(set) var links: [Int: [ObjectReference: Bool]] = [:]
+        /// The previous ranks of members of ordered relationships whose links changed, by slot; nil
+        /// for added members.
+        fileprivate(set) var ranks: [Int: [ObjectReference: Rank?]] = [:]
     }
 
+    /// The position of the graph.
+    public let position: UInt64
+    /// The net change of each object that transactions after the position touched, by number.
+    private var changes: [ObjectNumber: NetChange] = [:]
+    /// The approximate size of the undone changes in bytes.
+    public private(set) var bytes = 0
+
+    /// Creates the graph at a position, before any transaction is undone.
+    public init(at position: UInt64) { self.position = position }
+
     /// Undoes a change of the next transaction.
-    public func undo(_ change: Change, _ entity: CompiledEntity) { window.add(change, entity) }
+    public func undo(_ change: Change, _ entity: CompiledEntity) {
+        var net =
+            changes[change.object.number]
+            ?? NetChange(object: change.object, before: nil, isRowUntouched: true)
+        bytes +=
+            MemoryLayout<NetChange>.stride + change.links.count * MemoryLayout<LinkChange>.stride
+        if change.kind != .touch, net.isRowUntouched {
+            net.before = change.rowBefore(in: entity)
+            net.isRowUntouched = false
+            bytes += (net.before?.bytes.count ?? 0) + (change.row?.bytes.count ?? 0)
+        }
+        for link in change.links {
+            net.recordRank(link)
+            if net.links[link.slot]?[link.target] == !link.isAdded {
+                net.links[link.slot]?[link.target] = nil
+            } else {
+                net.links[link.slot, default: [:]][link.target] = link.isAdded
+            }
+        }
+        changes[change.object.number] = net
+    }
 
     /// Returns the objects whose rows changed after the position, in ascending order.
     ///
@@ -28,22 +63,22 @@ public final class HistoricalGraph {
     func changedObjects(
         _ budget: ReadBudget, _ isIncluded: (EntityTag) -> Bool
     ) throws(StoreError) -> [ObjectReference] {
-        var objects = window.changes.values
+        var objects = changes.values
             .filter { !$0.isRowUntouched && isIncluded($0.object.tag) }.map(\.object)
         try budget.sort(&objects, by: <)
         return objects
     }
 
     /// Returns the net change of an object's row; nil if the row did not change.
-    func net(_ object: ObjectReference) -> TransactionWindow.NetChange? {
+    func net(_ object: ObjectReference) -> NetChange? {
         guard let net = change(of: object), !net.isRowUntouched else { return nil }
         return net
     }
 
     /// Returns the net change of an object; nil if there is none, or if it belongs to an object of
     /// another entity.
-    private func change(of object: ObjectReference) -> TransactionWindow.NetChange? {
-        window.changes[object.number].flatMap { $0.object == object ? $0 : nil }
+    private func change(of object: ObjectReference) -> NetChange? {
+        changes[object.number].flatMap { $0.object == object ? $0 : nil }
     }
 
     /// Returns the members of a to-many relationship at the position, computed from the current
@@ -73,6 +108,15 @@ public final class HistoricalGraph {
             .map { (member: $0, rank: before[$0] ?? ranks[$0] ?? nil) }
         try budget.sort(&places, by: RankPlan.isBefore)
         return places
+    }
+}
+
+extension HistoricalGraph.NetChange {
+    /// Records the rank that a member had before its link first changed.
+    fileprivate mutating func recordRank(_ link: LinkChange) {
+        guard link.rank != nil, ranks[link.slot]?[link.target] == nil else { return }
+        ranks[link.slot, default: [:]]
+            .updateValue(link.isAdded ? nil : link.rank, forKey: link.target)
     }
 }
 
