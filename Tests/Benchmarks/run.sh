@@ -3,7 +3,8 @@
 #   SCENARIO  p1, p2, p3, p4, p5, p6, p7, p8, or all of these (default); cli (the tool: its start, log -n 20 over a GiB, -o json,
 #             the past of few among many with indexes of the journal and without),
 #             clients (saves as in p1 with and without a
-#             thousand clients, a hundred of them stopped; the daemon's memory); load (10 s under load: the slowest saves and what
+#             thousand clients, a hundred of them stopped; the daemon's memory); freeze (saves and counts of
+#             one client beside expensive predicates of another); load (10 s under load: the slowest saves and what
 #             they waited for), recovery (changes applied a second), memory (a million saves), batch
 #             (batches over all objects while another client saves: the time of its saves), flights (the tool imports the
 #             flights with their links), links (the tool exports linked rows and imports them), lookup (an
@@ -15,8 +16,8 @@
 #             without a daemon: sync (ways to make an append durable), journal (opening one, and
 #             appends while the next segment is made)
 #   N         number of contents; default: 10000, p3, p4 and p5 1000, 10000 and 100000,
-#             p7, p8, recovery, batch and lookup 100000; cli, count and migrate 1000000; flights: of runs, 5; links: of
-#             people, 180000, besides 27000 other rows; p6: of subscribers, 64 and 256; clients: of clients, 1000;
+#             p7, p8, recovery, batch and lookup 100000; freeze: of texts, 15; cli, count and migrate 1000000; flights: of
+#             runs, 5; links: of people, 180000, besides 27000 other rows; p6: of subscribers, 64 and 256; clients: of clients, 1000;
 #             sync: appends a round, 300; journal: MiB, 1024
 # Environment:
 #   FLIGHTS    folder with the flights (default ../shared/data/nycflights13, from the project's root)
@@ -28,8 +29,8 @@ set -euo pipefail
 cd "$(dirname "$0")"
 scenario=${1:-all} only_n=${2:-}
 log() { echo "benchmarks: $*" >&2; }
-case $scenario in p1 | p2 | p3 | p4 | p5 | p6 | p7 | p8 | p6apart | cli | clients | load | recovery | memory | batch | flights | links | lookup | count | migrate | sync | journal | all) ;; *)
-    sed -n '2,26s/^# \{0,1\}//p' "${0##*/}" >&2
+case $scenario in p1 | p2 | p3 | p4 | p5 | p6 | p7 | p8 | p6apart | cli | clients | freeze | load | recovery | memory | batch | flights | links | lookup | count | migrate | sync | journal | all) ;; *)
+    sed -n '2,27s/^# \{0,1\}//p' "${0##*/}" >&2
     exit 2
     ;;
 esac
@@ -305,6 +306,7 @@ p8() {
     done
     options=()
 }
+freeze() { one freeze "$(sizes 15)"; }
 p3() { for n in $(sizes 1000 10000 100000); do one p3 "$n"; done; }
 
 if [[ $scenario == all ]]; then

@@ -48,6 +48,12 @@ struct Main {
         case ("p5", 4): try FirstFetchBenchmark(socket: socket, n: n).run()
         case ("p7", 4): try HeldListBenchmark(socket: socket, folder: folder, n: n).run()
         case ("p7-holder", 4): try HeldListBenchmark.hold(socket)
+        case ("freeze", 4): try FreezeBenchmark(socket: socket, n: n).run()
+        case ("freeze-asker", 5):
+            guard let request = FreezeBenchmark.Request(rawValue: words[4]) else {
+                throw Failure(usage)
+            }
+            try FreezeBenchmark.ask(socket, request)
         case ("p8", 4): try ReadersBenchmark(socket: socket, n: n).run()
         case ("p8-peers", 4): try PeerReaders(folder: folder, n: n).run()
         case ("p8-peer", 7):
@@ -111,7 +117,7 @@ struct Main {
     }
 
     static let usage =
-        "usage: tandembench p1|p2|p3|p4|p4-controller|p6|p7|p8|clients|memory|batch|lookup|count|migrate|"
+        "usage: tandembench p1|p2|p3|p4|p4-controller|p6|p7|p8|clients|freeze|memory|batch|lookup|count|migrate|"
         + "sync|journal N SOCKET FOLDER\n"
         + "       tandembench load N SOCKET FOLDER WRITERS OBJECTS SECONDS"
 }
