@@ -9,7 +9,7 @@ public struct CheckedSort {
     @inlinable public static var interval: Int { 1 << 16 }
 
     /// The number of elements up to which a sort is too short for a check within it.
-    @inlinable public static var uncheckedElements: Int { 1 << 12 }
+    @inlinable public static var uncheckedElements: Int { 1 << 14 }
 
     /// Creates a sort that has made no comparisons.
     @inlinable public init() {}
