@@ -139,55 +139,69 @@ import Testing
         #expect(try tandem("fetch", "Team").output.contains(String(repeating: "x", count: 100)))
     }
 
+    /// A verb on a terminal of 100 columns.
+    private struct Resizable {
+        private let go: String
+        private let child: ChildProcess
+        var reader: LineReader
+
+        /// Starts a verb on a terminal that is narrowed to a number of columns on demand.
+        init(_ verb: String, _ place: Place, narrowedTo columns: Int) throws {
+            go = place.path + "/go"
+            try CommandRun(shell: "mkfifo '\(go)'").check()
+            let command =
+                "stty rows 24 cols 100; (read line <'\(go)'; stty cols \(columns) </dev/tty) & "
+                + "exec '\(DaemonProcess.products)/tandem' \(verb) --color never --socket '\(place.socket)'"
+            child = try ChildProcess.start(
+                "/usr/bin/env", ["TERM=xterm", "script", "-qec", command, "/dev/null"],
+                output: .pipe)
+            reader = LineReader(try #require(child.output))
+        }
+
+        func narrow() throws { try CommandRun(shell: "echo >'\(go)'").check() }
+
+        /// Ends the verb.
+        ///
+        /// After SIGTERM, `script` waits for two seconds. Its end hangs up the terminal, which ends
+        /// `tandem`, too.
+        func end() {
+            child.kill()
+            child.wait()
+        }
+    }
+
     @Test(.enabled(if: isInstalled("script"), "script is not installed"))
     func `watch redraws when the terminal is resized`() throws {
         expect(try tandem("insert", "Team", "name=\(String(repeating: "x", count: 100))"), 0)
-        let go = place.path + "/go"
-        try CommandRun(shell: "mkfifo '\(go)'").check()
-        let command =
-            "stty rows 24 cols 100; (read line <'\(go)'; stty cols 40 </dev/tty) & "
-            + "exec '\(DaemonProcess.products)/tandem' watch Team --color never --socket '\(place.socket)'"
-        let watcher = try ChildProcess.start(
-            "/usr/bin/env", ["TERM=xterm", "script", "-qec", command, "/dev/null"], output: .pipe)
-        var reader = LineReader(try #require(watcher.output))
+        var watch = try Resizable("watch Team", place, narrowedTo: 40)
         func row() -> Int? {
-            while let line = reader.next() {
+            while let line = watch.reader.next() {
                 if line.contains("name=xxx") { return line.count { $0 == "x" } }
             }
             return nil
         }
         #expect(row() ?? 0 > 60)
-        try CommandRun(shell: "echo >'\(go)'").check()
+        try watch.narrow()
         #expect((1..<40).contains(row() ?? 0))
-        // After SIGTERM, `script` waits for two seconds. Its end hangs up the terminal, which ends
-        // `tandem`, too.
-        watcher.kill()
-        watcher.wait()
+        watch.end()
     }
 
     @Test(.enabled(if: isInstalled("script"), "script is not installed"))
     func `top redraws when the terminal is resized`() throws {
-        let go = place.path + "/go"
-        try CommandRun(shell: "mkfifo '\(go)'").check()
-        let command =
-            "stty rows 24 cols 100; (read line <'\(go)'; stty cols 20 </dev/tty) & "
-            + "exec '\(DaemonProcess.products)/tandem' top -d 0.1 --color never --socket '\(place.socket)'"
-        let top = try ChildProcess.start(
-            "/usr/bin/env", ["TERM=xterm", "script", "-qec", command, "/dev/null"], output: .pipe)
-        var reader = LineReader(try #require(top.output))
-        func hasLine(_ isWanted: (Substring) -> Bool) -> Bool {
-            while let line = reader.next() {
-                guard let text = line.range(of: "tandemd running").map({ line[$0.lowerBound...] })
-                else { continue }
-                if isWanted(text.prefix { $0 != "\u{1b}" }) { return true }
+        var top = try Resizable("top -d 0.1", place, narrowedTo: 20)
+        func hasFirstLine(_ isWanted: (Int) -> Bool) -> Bool {
+            while let line = top.reader.next() {
+                guard let title = line.range(of: "tandemd running") else { continue }
+                if isWanted(line[title.lowerBound...].prefix { $0 != "\u{1b}" }.count) {
+                    return true
+                }
             }
             return false
         }
-        #expect(hasLine { $0.count > 20 })
-        try CommandRun(shell: "echo >'\(go)'").check()
-        #expect(hasLine { $0.count <= 20 })
-        top.kill()
-        top.wait()
+        #expect(hasFirstLine { $0 > 20 })
+        try top.narrow()
+        #expect(hasFirstLine { $0 <= 20 })
+        top.end()
     }
 
     @Test func `the tick labels of a long axis have years`() {

@@ -281,7 +281,7 @@ import Testing
         #expect(try status()["storeReaders"]?.int == 2)
         for dump in dumps { dump.kill() }
         for dump in dumps { dump.wait() }
-        // So many objects are counted by a reader.
+        // A reader counts 400 objects; fewer might be counted at once.
         let run = try runTandem(
             "count", "Page", "--where", "text CONTAINS 'x'", "--socket", place.socket)
         expect(run, 0, "400")

@@ -8,7 +8,7 @@ import Tandem
 /// for each object.
 @MainActor
 struct FreezeBenchmark {
-    /// What the client with the expensive predicate does.
+    /// The work of the client with the expensive predicate.
     enum Request: String, CaseIterable {
         case none, fetch, count, batch, verdicts
     }
