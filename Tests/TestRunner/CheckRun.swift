@@ -27,7 +27,7 @@ struct CheckRun {
         Output.line("== \(kind.name), \(Int(entry.seconds)) s, at most \(Int(limit)) s")
         let build = try build(kind.build)
         guard let bundle = build.bundle else {
-            return line(build.isEnded ? ended("its build") : "FAILED to build", 0)
+            return build.isEnded ? ended(after: "its build", 0) : line("FAILED to build", 0)
         }
         var (rounds, failed, passed, isComplete) = (0, 0, 0, true)
         repeat {
@@ -47,17 +47,20 @@ struct CheckRun {
             kind.figure.map { "\($0.count * rounds) \($0.unit), \(passed) tests" }
             ?? "\(passed) tests"
         if failed > 0 { return line("FAILED \(failed) of \(figure)", rounds) }
-        return line(rounds > 0 ? "ok     \(figure)" : ended(figure), rounds)
+        return rounds > 0 ? line("ok     \(figure)", rounds) : ended(after: figure, rounds)
     }
 
-    private func ended(_ after: String) -> String {
-        "ENDED  by its limit of \(Int(limit)) s after \(after)"
+    /// Returns the line of a run that its limit ended, with a command for twice the time.
+    private func ended(after progress: String, _ rounds: Int) -> String {
+        line(
+            "ENDED  by its limit of \(Int(limit)) s after \(progress)", rounds,
+            repeatedFor: limit * 2)
     }
 
-    private func line(_ outcome: String, _ rounds: Int) -> String {
-        // Twice the time, if this time was too short.
-        let isEnded = outcome.hasPrefix("ENDED")
-        let minutes = Int(((isEnded ? limit * 2 : entry.seconds) / 60).rounded(.up))
+    private func line(
+        _ outcome: String, _ rounds: Int, repeatedFor seconds: Double? = nil
+    ) -> String {
+        let minutes = Int(((seconds ?? entry.seconds) / 60).rounded(.up))
         let name = entry.kind.name.padding(toLength: 11, withPad: " ", startingAt: 0)
         return "\(name) \(outcome) in \(Int(TestProcess.now - began)) s, seed \(seed), "
             + "\(rounds) rounds; repeat: make check KINDS=\(entry.kind.name) SEED=\(seed) "

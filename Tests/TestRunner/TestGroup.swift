@@ -18,6 +18,8 @@ struct TestGroup: Equatable {
 struct TestPlan {
     /// The minimum expected duration of a suite that has a process of its own, in seconds.
     static let ownProcess = 8.0
+    /// The approximate number of groups that the suites are divided into at most.
+    private static let mostGroups = 65.0
     /// Suites whose tests mostly wait for timeouts of other processes.
     ///
     /// Those of a target share a process, in which several tests run at the same time.
@@ -40,7 +42,7 @@ struct TestPlan {
         var groups: [TestGroup] = []
         // Durations that were measured under load do not divide the suites further.
         let total = catalog.suites.reduce(0) { $0 + (durations[$1.name] ?? 0) }
-        let ownProcess = max(Self.ownProcess, total / 65)
+        let ownProcess = max(Self.ownProcess, total / Self.mostGroups)
         let byTarget = Dictionary(grouping: catalog.suites, by: \.target)
         for target in byTarget.keys.sorted() {
             let named = (byTarget[target] ?? []).compactMap(\.type)
