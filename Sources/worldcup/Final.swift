@@ -16,7 +16,7 @@ struct Final: AsyncParsableCommand {
             let container = place.container("final")
             let context = container.viewContext
             if let position { try await context.reach(.parse(position)) }
-            let teams = try await context.fetch(.table).compactMap { $0 as? Team }
+            let teams = try await context.fetch(.table)
             StandardStream.output.write(TableText(teams).text)
         }
     }

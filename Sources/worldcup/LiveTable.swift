@@ -6,7 +6,7 @@ import TandemIO
 /// On a terminal it is redrawn in place, with marks next to the latest changes. Otherwise each
 /// change is printed as a line.
 @MainActor final class LiveTable: FetchedResultsControllerDelegate {
-    private let controller: FetchedResultsController
+    private let controller: FetchedResultsController<Team>
     private let isQuiet: Bool
     private let isTerminal: Bool
     /// The sections after replaying all changes so far; must equal the controller's sections.
@@ -19,7 +19,7 @@ import TandemIO
         self.isQuiet = isQuiet
         isTerminal = ThisProcess.isTerminal(StandardStream.output.descriptor)
         controller = try FetchedResultsController(
-            fetchRequest: .table, context: container.viewContext, sectionNameKeyPath: "zone")
+            fetchRequest: .table, context: container.viewContext, sectionNameKeyPath: \.zone)
         try await controller.performFetch()
         controller.delegate = self
         replayed = ids
@@ -39,28 +39,25 @@ import TandemIO
 
     private func zone(_ section: FetchedResultsSection) -> TableText.Zone {
         let index = controller.sections.firstIndex { $0.name == section.name } ?? 0
-        let rows = (0..<section.numberOfObjects).compactMap { item in
-            row(controller.object(at: ResultsIndexPath(section: index, item: item)))
-        }
-        return TableText.Zone(name: section.name, rows: rows)
+        return TableText.Zone(
+            name: section.name, rows: controller.objects(inSection: index).map(row))
     }
 
-    private func row(_ object: ManagedObject) -> TableText.Row? {
-        guard let team = object as? Team else { return nil }
-        return TableText.Row(number: team.id.number, name: team.name, wins: team.wins)
+    private func row(_ team: Team) -> TableText.Row {
+        TableText.Row(number: team.id.number, name: team.name, wins: team.wins)
     }
 
     // MARK: Changes
 
     nonisolated func controller(
-        _ controller: FetchedResultsController, didChange change: ControllerChange
+        _ controller: FetchedResultsController<Team>, didChange change: ControllerChange
     ) {
         // The context belongs to the main actor, so its controllers call their delegates there.
         MainActor.assumeIsolated { changed(change) }
     }
 
     nonisolated func controller(
-        _ controller: FetchedResultsController, didFailWith error: TandemError
+        _ controller: FetchedResultsController<Team>, didFailWith error: TandemError
     ) {
         MainActor.assumeIsolated { failure = error.message }
     }
@@ -101,9 +98,9 @@ import TandemIO
         guard let to = object.to else { return "team \(object.number) was removed" }
         let team = row(controller.object(at: to))
         let zone = controller.sections[to.section].name
-        let wins = team?.wins ?? 0
+        let wins = team.wins
         let name =
-            "\(team?.name ?? "?"), \(wins) \(wins == 1 ? "win" : "wins"),"
+            "\(team.name), \(wins) \(wins == 1 ? "win" : "wins"),"
             + " is number \(to.item + 1) of \(zone)"
         guard let from = object.from else { return name + ", new" }
         return from == to ? name + " still" : name + ", was \(from.item + 1)"

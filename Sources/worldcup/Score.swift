@@ -47,7 +47,7 @@ extension ManagedObjectContext {
     /// Adds a win to a team in one save, and returns the team's wins; retries after a conflict.
     nonisolated(nonsending) func win(_ name: String) async throws -> Int {
         for _ in 0..<20 {
-            let found = try await fetch(Team.self, where: "name == %@", [.value(.string(name))])
+            let found = try await fetch(Team.self, where: \.name == name)
             guard let team = found.first else {
                 throw TandemError(
                     .unknownObject, "no team is named \(name); see `worldcup table --once`")

@@ -19,11 +19,9 @@ final class Team: ManagedObject, ManagedEntity {
     @Managed("wins") var wins: Int
 }
 
-extension FetchRequest {
+extension FetchRequest<Team> {
     /// The request for the table: teams by zone, then by wins (most first), then by name.
-    static var table: FetchRequest {
-        FetchRequest(
-            entity: "Team",
-            sort: [SortKey("zone"), SortKey("wins", ascending: false), SortKey("name")])
+    static var table: FetchRequest<Team> {
+        FetchRequest(sort: [.ascending(\.zone), .descending(\.wins), .ascending(\.name)])
     }
 }

@@ -38,18 +38,18 @@ extension Workload {
                 })
         }
         let text = SlotValue(slot: label, value: .string("\(saves)"))
-        try run(FetchRequest(entity: "Tag"), .update([text]))
+        try run(FetchDescriptor(entity: "Tag"), .update([text]))
     }
 
     private mutating func rank() throws {
         guard let slot = clients[0].entities.entity(named: "Note")?.slot(of: "rank") else { return }
-        let request = FetchRequest(
+        let request = FetchDescriptor(
             entity: "Note", predicate: try ObjectPredicate(format: "rank < \(saves / 2)"))
         try run(request, .update([SlotValue(slot: slot, value: .int(Int64(saves)))]))
     }
 
     private mutating func deleteNotes() throws {
-        let notes = FetchRequest(entity: "Note", sort: [SortKey("key")])
+        let notes = FetchDescriptor(entity: "Note", sort: [SortComponent("key")])
         var some = notes
         some.limit = 3
         try run(some, .delete)
@@ -58,7 +58,7 @@ extension Workload {
         live = found.references
     }
 
-    private mutating func run(_ request: FetchRequest, _ work: Batch.Work) throws {
+    private mutating func run(_ request: FetchDescriptor, _ work: Batch.Work) throws {
         saves += 1
         let id = Array("\(name) \(saves)".utf8)
         let batch = Batch(

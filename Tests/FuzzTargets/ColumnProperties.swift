@@ -6,7 +6,7 @@ enum ColumnProperties {
     /// Checks the columns, if they fit the sample's model.
     ///
     /// Every row must have as many values, and there must not be more rows than the request allows.
-    static func check(_ columns: FetchColumns, _ request: FetchRequest) throws {
+    static func check(_ columns: FetchColumns, _ request: FetchDescriptor) throws {
         let graph = try SampleGraph.get()
         guard let compiled = try? CompiledColumns(columns, of: request, in: graph.model) else {
             return

@@ -101,10 +101,10 @@ package struct MessageMaker {
 
     package mutating func hash() -> StableHash { StableHash(first: u64(), second: u64()) }
 
-    package mutating func request() -> FetchRequest {
-        FetchRequest(
+    package mutating func request() -> FetchDescriptor {
+        FetchDescriptor(
             entity: text(), predicate: maybe { $0.predicate(3) },
-            sort: list { SortKey($0.text() + "k", ascending: $0.bool()) },
+            sort: list { SortComponent($0.text() + "k", ascending: $0.bool()) },
             limit: maybe { $0.int(0...1_000) }, offset: int(0...1_000),
             includesSubentities: bool())
     }

@@ -27,7 +27,7 @@ enum PredicateProperties {
 
     /// Checks the binary form, and that the request's answers are consistent if it fits the
     /// sample's model.
-    static func check(_ request: FetchRequest) throws {
+    static func check(_ request: FetchDescriptor) throws {
         try checkCoding(request)
         let graph = try SampleGraph.get()
         guard let compiled = try? CompiledRequest(request, in: graph.model) else { return }
@@ -40,11 +40,11 @@ enum PredicateProperties {
         }
     }
 
-    private static func checkCoding(_ request: FetchRequest) throws {
+    private static func checkCoding(_ request: FetchDescriptor) throws {
         var writer = ByteWriter()
         request.encode(into: &writer)
         var reader = ByteReader(writer.bytes)
-        guard let again = try? FetchRequest(from: &reader), reader.isAtEnd else {
+        guard let again = try? FetchDescriptor(from: &reader), reader.isAtEnd else {
             throw FuzzFinding("an encoded request cannot be decoded")
         }
         var second = ByteWriter()

@@ -19,13 +19,13 @@ extension FuzzTarget {
             return
         }
         try PredicateProperties.checkText(predicate)
-        try PredicateProperties.check(FetchRequest(entity: "Team", predicate: predicate))
+        try PredicateProperties.check(FetchDescriptor(entity: "Team", predicate: predicate))
     }
 
     /// Fetch requests in their binary form.
     static let requests = FuzzTarget("requests", seeds: requestSeeds) { input in
         var reader = ByteReader(input)
-        guard let request = try? FetchRequest(from: &reader) else { return }
+        guard let request = try? FetchDescriptor(from: &reader) else { return }
         _ = request.predicate?.format
         try PredicateProperties.check(request)
     }
@@ -69,9 +69,11 @@ extension FuzzTarget {
     @Sendable private static func requestSeeds() -> [[UInt8]] {
         predicateTexts.enumerated().compactMap { index, text -> [UInt8]? in
             guard let predicate = try? ObjectPredicate(format: text) else { return nil }
-            let request = FetchRequest(
+            let request = FetchDescriptor(
                 entity: "Team", predicate: predicate,
-                sort: [SortKey("league.name"), SortKey("wins", ascending: index % 2 == 0)],
+                sort: [
+                    SortComponent("league.name"), SortComponent("wins", ascending: index % 2 == 0),
+                ],
                 limit: index % 3 == 0 ? index : nil, offset: index, includesSubentities: true)
             var writer = ByteWriter()
             request.encode(into: &writer)

@@ -40,7 +40,7 @@ enum TextProperties {
         try comesBack(Position(text)) { Position($0) }
         try comesBack(LogID(text)) { LogID($0) }
         try comesBack(StableHash(text)) { StableHash($0) }
-        guard let key = SortKey(text) else { return }
+        guard let key = SortComponent(text) else { return }
         try hold(!key.keyPath.isEmpty, "a sort key without a property")
     }
 

@@ -176,7 +176,7 @@ struct OracleQuestion {
     // MARK: Three forms
 
     /// Returns the request to Tandem.
-    func request() throws -> FetchRequest {
+    func request() throws -> FetchRequest<ManagedObject> {
         var request = FetchRequest(
             entity: entity, limit: limit, offset: offset, includesSubentities: withSub)
         var values: [PredicateArgument] = []

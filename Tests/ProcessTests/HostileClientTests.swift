@@ -83,7 +83,7 @@ import Testing
             for id in 1...UInt32(WireLimits.requestsInFlight) {
                 let message: ClientMessage =
                     id % 2 == 0
-                    ? .fetch(Fetch(request: FetchRequest(entity: "Note"), kind: .rows))
+                    ? .fetch(Fetch(request: FetchDescriptor(entity: "Note"), kind: .rows))
                     : .history(HistoryRequest(from: 0, interests: []))
                 try FrameEncoder.encode(message, id: id, into: &bytes)
             }
@@ -110,7 +110,7 @@ import Testing
         let before = try world.memory()
         var requests: [UInt8] = []
         for id in 1...UInt32(WireLimits.requestsInFlight) {
-            let fetch = Fetch(request: FetchRequest(entity: "Note"), kind: .rows)
+            let fetch = Fetch(request: FetchDescriptor(entity: "Note"), kind: .rows)
             try FrameEncoder.encode(ClientMessage.fetch(fetch), id: id, into: &requests)
         }
         let greedy = try (0..<50).map { _ in

@@ -200,7 +200,7 @@ enum Interruption: String, CaseIterable, Sendable {
 @MainActor final class KeptList {
     let container: PersistentContainer
     private let context: ManagedObjectContext
-    private let controller: FetchedResultsController
+    private let controller: FetchedResultsController<ManagedObject>
     private let keeper = Keeper()
     private let ears = Ears()
     private let observer: ContextObserver
@@ -235,7 +235,7 @@ enum Interruption: String, CaseIterable, Sendable {
 
     private static func controller(
         _ context: ManagedObjectContext
-    ) throws -> FetchedResultsController {
+    ) throws -> FetchedResultsController<ManagedObject> {
         let request = FetchRequest(entity: "Team", sort: [SortKey("zone"), SortKey("name")])
         let controller = try FetchedResultsController(
             fetchRequest: request, context: context, sectionNameKeyPath: "zone")
@@ -258,7 +258,7 @@ enum Interruption: String, CaseIterable, Sendable {
         other.close()
     }
 
-    private func sections(_ controller: FetchedResultsController) -> [SectionIDs] {
+    private func sections(_ controller: FetchedResultsController<ManagedObject>) -> [SectionIDs] {
         controller.sections.map {
             SectionIDs(name: $0.name, numbers: $0.objectIDs.map(\.number))
         }
@@ -271,7 +271,8 @@ enum Interruption: String, CaseIterable, Sendable {
         var problems: [String] = []
 
         func controller(
-            _ controller: FetchedResultsController, didChange change: ControllerChange
+            _ controller: FetchedResultsController<ManagedObject>,
+            didChange change: ControllerChange
         ) {
             positions.append(change.position)
             do {
@@ -282,7 +283,7 @@ enum Interruption: String, CaseIterable, Sendable {
         }
 
         func controller(
-            _ controller: FetchedResultsController, didFailWith error: TandemError
+            _ controller: FetchedResultsController<ManagedObject>, didFailWith error: TandemError
         ) {
             problems.append("\(error)")
         }

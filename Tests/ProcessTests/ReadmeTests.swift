@@ -17,7 +17,8 @@ final class Team: ManagedObject, ManagedEntity {
 }
 
 @MainActor @Observable final class Standings {
-    @ObservationIgnored @Query("wins > 0", sort: ["zone", "-wins"], sections: "zone")
+    @ObservationIgnored
+    @Query(where: \.wins > 0, sort: [.ascending(\.zone), .descending(\.wins)], sections: \.zone)
     var teams: FetchedResults<Team>
 
     init(_ source: ResultsSource<Team>) { teams.source = source }

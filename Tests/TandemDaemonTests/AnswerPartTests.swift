@@ -21,7 +21,7 @@ import Testing
     private func fetch(
         _ bench: EngineBench, _ kind: Fetch.Kind = .rows, offset: Int = 0, limit: Int? = nil
     ) throws -> Fetch {
-        let request = FetchRequest(entity: "Node", sort: ["name"], limit: limit, offset: offset)
+        let request = FetchDescriptor(entity: "Node", sort: ["name"], limit: limit, offset: offset)
         let tag = try bench.bench.entity("Node").tag
         return Fetch(
             request: request, kind: kind, interests: [tag],
@@ -229,7 +229,7 @@ import Testing
         limits.readBytes = 1 << 20
         let bench = try EngineBench.ofReaders(limits: limits)
         try bench.insertNodes(5_000)
-        let fetch = Fetch(request: FetchRequest(entity: "Node"))
+        let fetch = Fetch(request: FetchDescriptor(entity: "Node"))
         let first = try bench.client()
         let id = try first.send(.fetch(fetch))
         // Another read holds nearly all of it.

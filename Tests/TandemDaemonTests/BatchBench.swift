@@ -12,7 +12,7 @@ extension EngineBench {
         _ entity: String, _ format: String? = nil, set values: [String: Value]? = nil,
         id: [UInt8] = [7], limit: Int? = nil
     ) throws -> Batch {
-        let request = FetchRequest(
+        let request = FetchDescriptor(
             entity: entity, predicate: try format.map { try ObjectPredicate(format: $0) },
             limit: limit)
         let slots = try values?.map {
@@ -83,7 +83,7 @@ extension EngineBench {
     }
 
     func count(_ entity: String, _ client: Peer, _ format: String? = nil) throws -> Int {
-        let request = FetchRequest(
+        let request = FetchDescriptor(
             entity: entity, predicate: try format.map { try ObjectPredicate(format: $0) })
         return Int(try client.fetch(Fetch(request: request, kind: .count)).count)
     }

@@ -103,7 +103,7 @@ private let pages = Model {
     @Test func `rows are found by the content of a long value`() throws {
         try bench.save([bench.insert("Page", 1, ["scan": .data(content(1))])])
         try bench.save([bench.insert("Page", 2, ["scan": .data(content(2))])])
-        let request = FetchRequest(
+        let request = FetchDescriptor(
             entity: "Page",
             predicate: try ObjectPredicate(
                 format: "scan == %@", arguments: [.value(.data(content(2)))]))
@@ -183,9 +183,9 @@ private let pages = Model {
     }
 
     private func found(_ format: String, _ arguments: [PredicateArgument] = []) throws -> [UInt64] {
-        let request = FetchRequest(
+        let request = FetchDescriptor(
             entity: "Page", predicate: try ObjectPredicate(format: format, arguments: arguments),
-            sort: [SortKey("key")])
+            sort: [SortComponent("key")])
         return try bench.store.fetch(CompiledRequest(request, in: try bench.model))
             .objects.map(\.object.number)
     }

@@ -18,7 +18,7 @@ import Testing
     private func question(_ bench: EngineBench) throws -> ClientMessage {
         let tag = try bench.bench.entity("Node").tag
         return .fetch(
-            Fetch(request: FetchRequest(entity: "Node", sort: ["name"]), interests: [tag]))
+            Fetch(request: FetchDescriptor(entity: "Node", sort: ["name"]), interests: [tag]))
     }
 
     private func failure(_ message: DaemonMessage) -> TandemError.Code? {
@@ -34,7 +34,7 @@ import Testing
         let client = try bench.client()
         let first = try client.send(try question(bench))
         let second = try client.send(
-            .fetch(Fetch(request: FetchRequest(entity: "Tag"), kind: .count)))
+            .fetch(Fetch(request: FetchDescriptor(entity: "Tag"), kind: .count)))
         try bench.turnsUntilRead(client)
         let read = try #require(client.session.read)
         #expect(read.id == first && bench.engine.reads.bytes.held > 0)

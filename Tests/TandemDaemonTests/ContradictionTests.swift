@@ -105,7 +105,7 @@ import Testing
 
     /// Sends a batch and requires any answer to it.
     private func attempt(
-        _ work: Batch.Work, _ request: FetchRequest, id: inout UInt64, version: UInt16? = nil
+        _ work: Batch.Work, _ request: FetchDescriptor, id: inout UInt64, version: UInt16? = nil
     ) throws {
         id += 1
         let batch = Batch(
@@ -129,7 +129,7 @@ import Testing
                     let items = [
                         SlotValue(slot: slot, value: value), SlotValue(slot: slot, value: other),
                     ]
-                    let request = FetchRequest(entity: entity.name)
+                    let request = FetchDescriptor(entity: entity.name)
                     try attempt(.update(Array(items.prefix(1 + index % 2))), request, id: &id)
                 }
             }
@@ -140,17 +140,17 @@ import Testing
     @Test func `law 7: batches over names that the model does not have are refused`() throws {
         let texts = ["name > 5", "tags = 'x'", "nothing.name = 1", "spouse.rank = 'x'"]
         let requests =
-            ["", "nothing", "node"].map { FetchRequest(entity: $0) }
+            ["", "nothing", "node"].map { FetchDescriptor(entity: $0) }
             + (try texts.map {
-                FetchRequest(entity: "Node", predicate: try ObjectPredicate(format: $0))
-            }) + [FetchRequest(entity: "Node", sort: [SortKey("tags")])]
+                FetchDescriptor(entity: "Node", predicate: try ObjectPredicate(format: $0))
+            }) + [FetchDescriptor(entity: "Node", sort: [SortComponent("tags")])]
         let before = try bench.count("Node", honest)
         var id: UInt64 = 0
         for request in requests {
             for work in [Batch.Work.delete, .update([])] { try attempt(work, request, id: &id) }
         }
         for version in [0, 2, 3, .max] as [UInt16] {
-            try attempt(.delete, FetchRequest(entity: "Node"), id: &id, version: version)
+            try attempt(.delete, FetchDescriptor(entity: "Node"), id: &id, version: version)
         }
         #expect(try bench.count("Node", honest) == before && before > 0)
         try checkAll()
@@ -242,7 +242,7 @@ import Testing
             return "SUBQUERY(\(outer)tags.nodes, $v\(7 - level), \(inner)).@count > 0"
         }
         for text in ["ANY \(path).name = 'x'", nested] {
-            let request = FetchRequest(
+            let request = FetchDescriptor(
                 entity: "Node", predicate: try ObjectPredicate(format: text))
             let error = #expect(throws: TandemError.self) {
                 try hostile.fetch(Fetch(request: request, kind: .count))

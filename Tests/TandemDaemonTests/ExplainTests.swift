@@ -19,7 +19,7 @@ import Testing
             })
         let reader = try bench.client(as: PeerCredentials(uid: 5_001, gid: 1, pid: 2))
         let predicate = try ObjectPredicate(format: "rank == 3")
-        let request = FetchRequest(entity: "Node", predicate: predicate, limit: 3)
+        let request = FetchDescriptor(entity: "Node", predicate: predicate, limit: 3)
         func explain(_ fetch: Fetch) throws -> ExplainAnswer? {
             guard case .explained(let answer) = try reader.ask(.explain(fetch)) else { return nil }
             return answer
@@ -32,7 +32,7 @@ import Testing
         let count = try #require(try explain(Fetch(request: request, kind: .count)))
         #expect(count.rowsRead == 0 && count.keysRead == 4 && count.returned == 4)
         #expect(count.output == .count && count.steps[0].needsOnlyKeys)
-        let wrong = try reader.ask(.explain(Fetch(request: FetchRequest(entity: "Nobody"))))
+        let wrong = try reader.ask(.explain(Fetch(request: FetchDescriptor(entity: "Nobody"))))
         guard case .failure(let error) = wrong else {
             Issue.record("an unknown entity was explained")
             return
@@ -62,7 +62,7 @@ import Testing
 
     @Test func `immediate answers and answers of readers are reported as such`() throws {
         let (bench, client) = try bench()
-        let fetch = Fetch(request: FetchRequest(entity: "Node"))
+        let fetch = Fetch(request: FetchDescriptor(entity: "Node"))
         let little = try explained(fetch, client)
         #expect(little.atOnce)
         bench.engine.reads.setEffort(littleWork: 0)
@@ -75,7 +75,7 @@ import Testing
     @Test func `an answer of several messages is not answered at once`() throws {
         let (bench, client) = try bench(chunkBytes: 1)
         defer { withExtendedLifetime(bench) {} }
-        let request = FetchRequest(entity: "Node")
+        let request = FetchDescriptor(entity: "Node")
         #expect(try !explained(Fetch(request: request), client).atOnce)
         #expect(try explained(Fetch(request: request, kind: .count), client).atOnce)
     }
@@ -83,10 +83,10 @@ import Testing
     @Test func `the kind of answer is reported, with the number of its elements`() throws {
         let (bench, client) = try bench()
         defer { withExtendedLifetime(bench) {} }
-        let request = FetchRequest(entity: "Node", limit: 7, offset: 3)
+        let request = FetchDescriptor(entity: "Node", limit: 7, offset: 3)
         func columns(_ names: String..., by groups: [String] = []) -> Fetch {
             Fetch(
-                request: FetchRequest(entity: "Node"),
+                request: FetchDescriptor(entity: "Node"),
                 columns: FetchColumns(names.compactMap { FetchColumn($0) }, groupBy: groups))
         }
         for (fetch, output, returned) in [

@@ -80,7 +80,7 @@ import Testing
         for part in 0..<16 {
             let some = Array(tags[(part * 4_096)..<((part + 1) * 4_096)])
             _ = try client.fetch(
-                Fetch(request: FetchRequest(entity: "Node"), kind: .count, interests: some))
+                Fetch(request: FetchDescriptor(entity: "Node"), kind: .count, interests: some))
         }
         #expect(client.session.interests.count == graphModel.entities.count)
         try client.save([try bench.bench.insert("Tag", 1)])
@@ -121,7 +121,7 @@ private final class Follower {
         }
         let tag = try bench.bench.entity(name).tag
         let fetch = Fetch(
-            request: FetchRequest(entity: name), kind: .count, interests: [tag])
+            request: FetchDescriptor(entity: name), kind: .count, interests: [tag])
         asked.append((try peer.send(.fetch(fetch)), tag))
     }
 

@@ -44,7 +44,7 @@ import Testing
         for _ in 0..<40 {
             // Each fetch is refused when it holds 8 MiB.
             let error = #expect(throws: TandemError.self) {
-                try client.fetch(Fetch(request: FetchRequest(entity: "Node"), kind: .rows))
+                try client.fetch(Fetch(request: FetchDescriptor(entity: "Node"), kind: .rows))
             }
             #expect(error?.code == .limitExceeded)
             if bench.engine.reads.consumeFreedDue() { released += 1 }

@@ -82,7 +82,7 @@ import Testing
             save.context = context
             let batch = Batch(
                 batchID: [1], contentHash: StableHash([]), author: author, context: context,
-                modelVersion: 1, request: FetchRequest(entity: "Node"), work: .delete)
+                modelVersion: 1, request: FetchDescriptor(entity: "Node"), work: .delete)
             let insert = BatchInsert(
                 batchID: [2], author: author, context: context, modelVersion: 1, entity: 1,
                 first: 0, before: StableHash([]), rows: [], isLast: true)
@@ -171,10 +171,10 @@ import Testing
     ) throws -> [ClientMessage] {
         let node = try bench.bench.reference("Node", 1)
         let position = bench.position
-        let any = FetchRequest(entity: "Node")
-        let some = FetchRequest(
+        let any = FetchDescriptor(entity: "Node")
+        let some = FetchDescriptor(
             entity: "Node", predicate: try ObjectPredicate(format: "ANY tags.label == 'x'"),
-            sort: [SortKey("name")])
+            sort: [SortComponent("name")])
         let number = UInt8(truncatingIfNeeded: round)
         return [
             .save(try save(of: peer, bench, round)),
@@ -197,7 +197,7 @@ import Testing
             .hello(Hello()), .sync(Sync(number: position.number + 1)), .lease(count: 7),
             .schema(SchemaRequest(model: nil)), .status,
             .blob(BlobReference(of: [UInt8](repeating: 1, count: 70_000))),
-            .explain(Fetch(request: FetchRequest(entity: "Node"))), .cancel,
+            .explain(Fetch(request: FetchDescriptor(entity: "Node"))), .cancel,
             .reload, .disconnect(client: peer.session.id &+ 1),
             .consumer(ConsumerRequest(name: "c\(number % 3)", action: .register(at: position))),
             .consumer(ConsumerRequest(name: "c\(number % 3)", action: .acknowledge(position))),
@@ -331,7 +331,7 @@ import Testing
         #expect(try read(4) == .limitExceeded)
         #expect(try read(0, members: 50) == .limitExceeded)
         let predicate = try ObjectPredicate(format: "name != nil")
-        let item = VerdictItem(request: FetchRequest(entity: "Node", predicate: predicate))
+        let item = VerdictItem(request: FetchDescriptor(entity: "Node", predicate: predicate))
         for (lists, expected) in [(1, nil), (4, TandemError.Code.historyExpired)] {
             let items = Array(repeating: item, count: lists)
             #expect(

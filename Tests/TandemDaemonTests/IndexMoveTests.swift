@@ -66,7 +66,7 @@ import Testing
         let bench = try bench()
         let model = try bench.model
         var random = SplitMix64(seed: seed)
-        let request = FetchRequest(
+        let request = FetchDescriptor(
             entity: "Paper", predicate: try ObjectPredicate(format: format), sort: ["title"])
         for round in 0..<8 {
             let fetch = Fetch(request: request)

@@ -73,7 +73,7 @@ import Testing
         case .sortKeys, .comparisons, .constantBytes: return try tooExpensive(limit, client, bench)
         case .controllers:
             let items = Array(
-                repeating: VerdictItem(request: FetchRequest(entity: "Tag")), count: 2)
+                repeating: VerdictItem(request: FetchDescriptor(entity: "Tag")), count: 2)
             return failure(try client.ask(.verdicts(VerdictRequest(from: 1, items: items))))
         case .attributeBytes:
             let link = Value.url("x:" + String(repeating: "x", count: 300))
@@ -92,11 +92,12 @@ import Testing
             return failure(try client.ask(.save(late)))
         case .verdictTransactions:
             for number in UInt64(1)...3 { try save(number) }
-            let item = VerdictItem(request: FetchRequest(entity: "Tag"))
+            let item = VerdictItem(request: FetchDescriptor(entity: "Tag"))
             return failure(try client.ask(.verdicts(VerdictRequest(from: 1, items: [item]))))
         case .lookBackTransactions:
             for number in UInt64(1)...3 { try save(number) }
-            let fetch = Fetch(request: FetchRequest(entity: "Tag"), at: bench.position.number - 2)
+            let fetch = Fetch(
+                request: FetchDescriptor(entity: "Tag"), at: bench.position.number - 2)
             return failure(try client.ask(.fetch(fetch)))
         case .pinsPerConnection:
             _ = try client.ask(.pin(PinRequest(lease: 1, position: bench.position.number)))
@@ -106,7 +107,7 @@ import Testing
             let position = bench.position.number
             _ = try client.ask(.pin(PinRequest(lease: 1, position: position)))
             clock.advance(byNanoseconds: 1_000_000_000)
-            let fetch = Fetch(request: FetchRequest(entity: "Tag"), at: position, lease: 1)
+            let fetch = Fetch(request: FetchDescriptor(entity: "Tag"), at: position, lease: 1)
             return failure(try client.ask(.fetch(fetch)))
         case .historyTransactions, .historyBytes:
             for number in UInt64(1)...100 { try save(number) }
@@ -137,7 +138,7 @@ import Testing
                 try client.save(
                     try (1...1_000).map { try bench.bench.insert("Tag", 1_000 * part + $0) })
             }
-            return failure(try client.ask(.fetch(Fetch(request: FetchRequest(entity: "Tag")))))
+            return failure(try client.ask(.fetch(Fetch(request: FetchDescriptor(entity: "Tag")))))
         case .readerThreads, .storeReaders:
             try save(1)
             return try waiting(limit, bench)
@@ -163,9 +164,9 @@ import Testing
     private func tooExpensive(
         _ limit: Limit, _ client: Peer, _ bench: EngineBench
     ) throws -> TandemError? {
-        var request = FetchRequest(entity: "Tag")
+        var request = FetchDescriptor(entity: "Tag")
         switch limit {
-        case .sortKeys: request.sort = [SortKey("label"), SortKey("link")]
+        case .sortKeys: request.sort = [SortComponent("label"), SortComponent("link")]
         case .comparisons:
             request.predicate = try ObjectPredicate(format: "label == 'a' OR link == nil")
         default:
@@ -186,10 +187,10 @@ import Testing
     }
 
     /// A request that reads two related objects per object.
-    private var related: FetchRequest {
+    private var related: FetchDescriptor {
         get throws {
             let predicate = try ObjectPredicate(format: "parent.parent.label != nil")
-            return FetchRequest(entity: "Tag", predicate: predicate)
+            return FetchDescriptor(entity: "Tag", predicate: predicate)
         }
     }
 
@@ -208,7 +209,7 @@ import Testing
             try (UInt64(2)...101).map { try bench.bench.insert("Tag", $0, ["parent": parent]) })
         func code(_ format: String) throws -> [TandemError.Code?] {
             let predicate = try ObjectPredicate(format: format)
-            let request = FetchRequest(entity: "Tag", predicate: predicate)
+            let request = FetchDescriptor(entity: "Tag", predicate: predicate)
             let item = VerdictItem(request: request)
             return [
                 failure(try client.ask(.fetch(Fetch(request: request))))?.code,
@@ -252,7 +253,7 @@ import Testing
         let client = try bench.client()
         let path = [String](repeating: String(repeating: "x", count: 1_000), count: 60)
         let paths = [[String]](repeating: path, count: 3)
-        let fetch = Fetch(request: FetchRequest(entity: "Tag"), related: paths)
+        let fetch = Fetch(request: FetchDescriptor(entity: "Tag"), related: paths)
         var bytes: [UInt8] = []
         try FrameEncoder.encode(ClientMessage.fetch(fetch), id: 1, into: &bytes)
         try client.write(bytes)
@@ -294,7 +295,7 @@ import Testing
         try bench.turn()
         #expect(!client.session.hasRoom && !client.session.isClosing)
         let path = [String(repeating: "x", count: 5_000)]
-        let fetch = Fetch(request: FetchRequest(entity: "Tag"), related: [path])
+        let fetch = Fetch(request: FetchDescriptor(entity: "Tag"), related: [path])
         try client.write(.fetch(fetch), id: 5)
         try client.carry()
         #expect(client.session.isClosing)
@@ -315,7 +316,7 @@ import Testing
         bench.engine.reads.setEffort(littleWork: 0)
         if limit == .storeReaders { (bench.engine.reads.readers as? ReadsInTurns)?.capacity = 9 }
         bench.holdReaders(true)
-        let fetch = ClientMessage.fetch(Fetch(request: FetchRequest(entity: "Tag")))
+        let fetch = ClientMessage.fetch(Fetch(request: FetchDescriptor(entity: "Tag")))
         let clients = try (0..<3).map { _ in try bench.client() }
         for client in clients {
             _ = try client.send(fetch)
@@ -332,7 +333,7 @@ import Testing
         bench.engine.reads.setEffort(littleWork: 0)
         bench.holdReaders(true)
         let (client, saver) = (try bench.client(), try bench.client())
-        let id = try client.send(.fetch(Fetch(request: FetchRequest(entity: "Tag"))))
+        let id = try client.send(.fetch(Fetch(request: FetchDescriptor(entity: "Tag"))))
         try bench.turnsUntilRead(client)
         clock.advance(byNanoseconds: 11_000_000)
         try saver.save(

@@ -40,7 +40,7 @@ import Testing
 
     private func fetch(_ bench: EngineBench, rowsUpTo: UInt32 = 7) throws -> Fetch {
         Fetch(
-            request: FetchRequest(entity: "Paper", sort: ["folder.name", "title"]), kind: .list,
+            request: FetchDescriptor(entity: "Paper", sort: ["folder.name", "title"]), kind: .list,
             interests: [try bench.bench.entity("Paper").tag],
             list: ListDetails(
                 sectionKeyPath: "folder.name", hops: [["folder"]], rowsUpTo: rowsUpTo))

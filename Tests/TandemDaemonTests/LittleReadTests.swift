@@ -72,7 +72,7 @@ import Testing
         try bench.bench.save(try (1_000..<1_600).map { try bench.bench.insert("Tag", $0) })
         let path = Array(repeating: "parent", count: hops).joined(separator: ".") + ".name"
         let item = VerdictItem(
-            request: FetchRequest(entity: "Node"), refreshKeyPaths: [path])
+            request: FetchDescriptor(entity: "Node"), refreshKeyPaths: [path])
         let request = ClientMessage.verdicts(VerdictRequest(from: from, items: [item]))
         #expect(try isAnsweredAtOnce(request, bench) == isAtOnce)
     }
@@ -82,7 +82,7 @@ import Testing
         _ paths: Int, _ isAtOnce: Bool
     ) throws {
         let bench = try bench(work: 800)
-        var fetch = Fetch(request: FetchRequest(entity: "Node"))
+        var fetch = Fetch(request: FetchDescriptor(entity: "Node"))
         fetch.related = (0..<paths).map { ["path \($0)"] }
         #expect(try isAnsweredAtOnce(.fetch(fetch), bench) == isAtOnce)
     }
@@ -104,8 +104,9 @@ import Testing
         return (bench, from)
     }
 
-    private func request(_ format: String?) throws -> FetchRequest {
-        FetchRequest(entity: "Node", predicate: try format.map { try ObjectPredicate(format: $0) })
+    private func request(_ format: String?) throws -> FetchDescriptor {
+        FetchDescriptor(
+            entity: "Node", predicate: try format.map { try ObjectPredicate(format: $0) })
     }
 
     /// The requests that evaluate a predicate on each of the twenty nodes.
@@ -152,7 +153,7 @@ import Testing
         // The elements of all lists count together.
         #expect(try !isAtOnce(Array(repeating: try item(elements: 500), count: 10)))
         var sorted = try item(elements: 1)
-        sorted.request.sort = (0..<63).map { _ in SortKey("rank") }
+        sorted.request.sort = (0..<63).map { _ in SortComponent("rank") }
         #expect(try isAtOnce([sorted, sorted]))
         #expect(try !isAtOnce(Array(repeating: sorted, count: 5)))
     }

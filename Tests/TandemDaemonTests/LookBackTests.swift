@@ -17,9 +17,9 @@ import Testing
         var rows: [ObjectReference: Row] = [:]
     }
 
-    private static func requests() throws -> [FetchRequest] {
+    private static func requests() throws -> [FetchDescriptor] {
         let found = try ["rank >= 1 AND rank < 3", "rank IN {1, 2, 1}", "code == 'a'"].map {
-            FetchRequest(
+            FetchDescriptor(
                 entity: "Node", predicate: try ObjectPredicate(format: $0), sort: ["name"])
         }
         return found + VerdictTests.lists.map(\.request)
@@ -33,7 +33,7 @@ import Testing
         }
         for entity in model.entities where entity.name != "Leaf" {
             let all = try bench.store.fetch(
-                try CompiledRequest(FetchRequest(entity: entity.name), in: model))
+                try CompiledRequest(FetchDescriptor(entity: entity.name), in: model))
             for stored in all.objects {
                 moment.rows[stored.object] = stored.row
                 let own = try #require(model.entity(tagged: stored.object.tag))
@@ -118,7 +118,7 @@ import Testing
 
     // MARK: Sessions
 
-    private let nodes = FetchRequest(entity: "Node", sort: ["rank"])
+    private let nodes = FetchDescriptor(entity: "Node", sort: ["rank"])
 
     private func bench(_ limits: DaemonLimits = DaemonLimits()) throws -> EngineBench {
         let bench = try EngineBench(limits: limits)

@@ -23,7 +23,7 @@ import Testing
 
     private func fetch(_ format: String) throws -> Fetch {
         let predicate = try ObjectPredicate(format: format)
-        return Fetch(request: FetchRequest(entity: "Node", predicate: predicate))
+        return Fetch(request: FetchDescriptor(entity: "Node", predicate: predicate))
     }
 
     /// Returns whether a fetch is answered without being planned.

@@ -33,7 +33,7 @@ import Testing
         try bench.insertNodes(50, isGrouped: true)
         try bench.bench.committer.checkpoint()
         let model = try bench.bench.model
-        let request = FetchRequest(
+        let request = FetchDescriptor(
             entity: "Node",
             predicate: try ObjectPredicate(format: "group.title == 'g' AND rank > 9"),
             sort: ["group.title", "-rank"])

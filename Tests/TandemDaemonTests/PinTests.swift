@@ -12,7 +12,7 @@ import Testing
     private let clock = ManualClock(
         monotonicNanoseconds: 1, wallMicroseconds: 1_800_000_000_000_000)
     private let text = Value.string(String(repeating: "x", count: 30_000))
-    private let nodes = FetchRequest(entity: "Node", sort: ["rank"])
+    private let nodes = FetchDescriptor(entity: "Node", sort: ["rank"])
 
     private func bench(_ policy: RetentionPolicy) throws -> EngineBench {
         let bench = try EngineBench(clock: clock)

@@ -21,7 +21,7 @@ import Testing
     }
 
     private let count = ClientMessage.fetch(
-        Fetch(request: FetchRequest(entity: "Node"), kind: .count))
+        Fetch(request: FetchDescriptor(entity: "Node"), kind: .count))
 
     private var checkpoints: (all: UInt64, forReads: UInt64) {
         let counters = bench.engine.committer.counters
@@ -147,7 +147,7 @@ import Testing
         bench.engine.committer.enterReadOnly(.store, "no room")
         let asker = try bench.client()
         // Each node reads all nodes of its group.
-        var slow = Fetch(request: FetchRequest(entity: "Node"), kind: .count)
+        var slow = Fetch(request: FetchDescriptor(entity: "Node"), kind: .count)
         slow.request.predicate = try ObjectPredicate(
             format: "SUBQUERY(group.nodes, $n, $n.rank > 1000).@count > 0")
         #expect(try asker.ask(count).fetched.count == 1_000)
@@ -168,7 +168,7 @@ import Testing
         try bench.insertNodes(300)
         bench.engine.committer.enterReadOnly(.store, "no room")
         let asker = try bench.client()
-        let found = try asker.fetch(Fetch(request: FetchRequest(entity: "Node")))
+        let found = try asker.fetch(Fetch(request: FetchDescriptor(entity: "Node")))
         #expect(found.objects.count == 300 && bench.engine.reads.bytes.held == 0)
         #expect(bench.engine.reads.running.isEmpty)
     }

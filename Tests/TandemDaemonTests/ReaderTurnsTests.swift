@@ -93,7 +93,7 @@ import Testing
 
     // MARK: Room
 
-    private let nodes = ClientMessage.fetch(Fetch(request: FetchRequest(entity: "Node")))
+    private let nodes = ClientMessage.fetch(Fetch(request: FetchDescriptor(entity: "Node")))
 
     @Test
     func `law 7: a user's reads leave room for others, and the daemon waits meanwhile`()

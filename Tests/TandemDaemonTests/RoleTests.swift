@@ -61,7 +61,7 @@ import Testing
         let reader = try bench.client(Hello(author: "r", interests: ["Tag"]), as: Self.reader)
         let writer = try bench.client(as: Self.writer)
         try writer.save([try bench.bench.insert("Tag", 1)])
-        let found = try reader.fetch(Fetch(request: FetchRequest(entity: "Tag")))
+        let found = try reader.fetch(Fetch(request: FetchDescriptor(entity: "Tag")))
         #expect(found.count == 1)
         #expect(reader.pushes.count == 1)
         let insert = try bench.bench.insert("Tag", 2)
@@ -120,7 +120,7 @@ import Testing
         #expect(bench.engine.admission.unfinished.bytes == 0)
         #expect(reader.session.input.unfinishedSince == nil)
         // The connection continues after the discarded message.
-        let found = try reader.fetch(Fetch(request: FetchRequest(entity: "Tag"), kind: .count))
+        let found = try reader.fetch(Fetch(request: FetchDescriptor(entity: "Tag"), kind: .count))
         #expect(found.count == 0 && bench.engine.status["deniedRequests"]?.int == 1)
     }
 

@@ -142,7 +142,7 @@ import Testing
         try writer.save([try bench.bench.insert("Node", 1)])
         let tag = try bench.bench.entity("Node").tag
         let answer = try reader.fetch(
-            Fetch(request: FetchRequest(entity: "Node"), interests: [tag]))
+            Fetch(request: FetchDescriptor(entity: "Node"), interests: [tag]))
         #expect(answer.objects.map(\.object.number) == [1])
         #expect(reader.pushes.isEmpty)
         let saved = try writer.save([try bench.bench.insert("Node", 2)])

@@ -61,7 +61,7 @@ import Testing
         let late = try bench.client()
         #expect(late.welcome?.isReadOnly == true)
         #expect(late.states == saver.states)
-        let count = try late.fetch(Fetch(request: FetchRequest(entity: "Node"), kind: .count))
+        let count = try late.fetch(Fetch(request: FetchDescriptor(entity: "Node"), kind: .count))
         #expect(count.count == refused - 1)
         // The shortage is not retried before its time.
         bench.bench.disk.capacityBytes = nil

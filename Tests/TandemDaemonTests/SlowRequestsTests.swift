@@ -52,7 +52,7 @@ import Testing
         let bench = try EngineBench(engineClock: clock)
         let client = try bench.client()
         for number in UInt64(1)...20 { try client.save([try bench.bench.insert("Node", number)]) }
-        _ = try client.send(.fetch(Fetch(request: FetchRequest(entity: "Node"))))
+        _ = try client.send(.fetch(Fetch(request: FetchDescriptor(entity: "Node"))))
         func stalls() -> [JSON] {
             (bench.engine.status["stalls"]?.array ?? []).filter {
                 $0["cause"]?.string == "request"
@@ -74,11 +74,11 @@ import Testing
         let bench = try EngineBench(engineClock: clock)
         let client = try bench.client(Hello(author: "slow one"))
         clock.jump(looks: 20)
-        _ = try client.fetch(Fetch(request: FetchRequest(entity: "Node")))
+        _ = try client.fetch(Fetch(request: FetchDescriptor(entity: "Node")))
         #expect(!bench.log.lines.contains { $0.contains("slow: ") })
         clock.step = 2_000_000_000
         clock.jump(looks: 60)
-        _ = try client.fetch(Fetch(request: FetchRequest(entity: "Node")))
+        _ = try client.fetch(Fetch(request: FetchDescriptor(entity: "Node")))
         clock.jump(looks: 0)
         let line = try #require(bench.log.lines.last { $0.contains("slow: ") })
         for word in ["cause=fetch", "entity=Node", "author=\"slow one\"", "duration_us="] {
@@ -127,7 +127,7 @@ import Testing
         clock.jump(looks: 20)
         _ = try client.save([try bench.bench.insert("Node", try client.lease)])
         clock.jump(looks: 20)
-        _ = try client.fetch(Fetch(request: FetchRequest(entity: "Node")))
+        _ = try client.fetch(Fetch(request: FetchDescriptor(entity: "Node")))
         let slow = bench.engine.status["slowRequests"]?.array ?? []
         let kinds = slow.compactMap { $0["kind"]?.string }
         #expect(kinds.contains("save") && kinds.contains("fetch"), "\(kinds)")

@@ -16,7 +16,7 @@ import Testing
         return bench
     }
 
-    private let nodes = ClientMessage.fetch(Fetch(request: FetchRequest(entity: "Node")))
+    private let nodes = ClientMessage.fetch(Fetch(request: FetchDescriptor(entity: "Node")))
 
     /// Sends a fetch and runs turns until a reader has it; the reader is held.
     private func held(_ bench: EngineBench, _ client: Peer) throws -> UInt32 {
@@ -194,7 +194,7 @@ import Testing
         let bench = try bench()
         let (client, saver) = (try bench.client(), try bench.client())
         let tag = try bench.bench.entity("Node").tag
-        let fetch = Fetch(request: FetchRequest(entity: "Node"), interests: [tag])
+        let fetch = Fetch(request: FetchDescriptor(entity: "Node"), interests: [tag])
         let id = try client.send(.fetch(fetch))
         try bench.turnsUntilRead(client)
         bench.holdReaders(true)
@@ -257,7 +257,7 @@ import Testing
         bench.makesCheckpoints = false
         try bench.bench.save([try bench.bench.insert("Node", 100)])
         let id = try client.send(
-            .fetch(Fetch(request: FetchRequest(entity: "Node"), at: position)))
+            .fetch(Fetch(request: FetchDescriptor(entity: "Node"), at: position)))
         for _ in 0..<5 { try bench.turn() }
         #expect(client.session.read?.window?.position == position)
         // The slots of earlier transactions have other properties in this model, or none.
@@ -311,7 +311,7 @@ import Testing
             try bench.bench.save([try bench.bench.insert("Node", number)])
         }
         try bench.bench.committer.checkpoint()
-        let past = Fetch(request: FetchRequest(entity: "Node"), at: at)
+        let past = Fetch(request: FetchDescriptor(entity: "Node"), at: at)
         let ids = (try client.send(.fetch(past)), try other.send(nodes))
         bench.bench.disk.faults.failingOpen = 1
         let error = try #require(failure(try client.answer(ids.0)))

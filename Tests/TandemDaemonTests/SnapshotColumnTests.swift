@@ -32,7 +32,7 @@ import Testing
             var graph = try RandomGraph(seed: seed &+ 700 &+ round)
             for _ in 0..<40 { try graph.step() }
             for columns in Self.all {
-                let request = FetchRequest(entity: "Node")
+                let request = FetchDescriptor(entity: "Node")
                 var fetch = Fetch(request: request, columns: columns)
                 let before = try graph.bench.fetched(fetch).values
                 if isPast {
@@ -55,7 +55,7 @@ import Testing
         let bench = try EngineBench.ofReaders(engineClock: ManualClock())
         try bench.insertNodes(400)
         let fetch = Fetch(
-            request: FetchRequest(entity: "Node"),
+            request: FetchDescriptor(entity: "Node"),
             columns: Self.columns(["rank", "@count"], by: ["rank"]))
         let (answer, asked) = try bench.holding(.fetch(fetch), turns: 40) {
             $0 % 2 == 0

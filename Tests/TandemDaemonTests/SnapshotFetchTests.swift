@@ -63,7 +63,7 @@ private struct Placed: Equatable {
 /// Fetches from a snapshot, which return the state at its position, whatever is saved meanwhile.
 @Suite(.ownThread) struct SnapshotFetchTests {
     /// Requests answered with each kind of access path, besides those of the verdict tests.
-    private static func requests(_ random: inout SplitMix64) throws -> [FetchRequest] {
+    private static func requests(_ random: inout SplitMix64) throws -> [FetchDescriptor] {
         let group = ObjectID(entity: "Group", number: UInt64.random(in: 1...30, using: &random))
         let found = try [
             ObjectPredicate(format: "rank >= 1 AND rank < 3"),
@@ -71,7 +71,7 @@ private struct Placed: Equatable {
             ObjectPredicate(format: "code == 'a' OR code == 'b'"),
             ObjectPredicate(format: "code == 'a'"),
             ObjectPredicate(format: "group == %@", arguments: [.object(group)]),
-        ].map { FetchRequest(entity: "Node", predicate: $0, sort: ["name"]) }
+        ].map { FetchDescriptor(entity: "Node", predicate: $0, sort: ["name"]) }
         return found + VerdictTests.lists.map(\.request)
     }
 
@@ -111,7 +111,7 @@ private struct Placed: Equatable {
     /// Returns the details requested for a list, with hops and a section that each of its entities
     /// has.
     private static func details(
-        of request: FetchRequest, _ random: inout SplitMix64
+        of request: FetchDescriptor, _ random: inout SplitMix64
     ) -> ListDetails {
         let isNode = request.entity == "Node"
         let section = isNode ? request.sort.first?.keyPath ?? "group.title" : nil
@@ -180,14 +180,14 @@ private struct Placed: Equatable {
         return bench
     }
 
-    private let nodes = FetchRequest(entity: "Node", sort: ["rank"])
+    private let nodes = FetchDescriptor(entity: "Node", sort: ["rank"])
 
     @Test func `law 7: saves are committed while a reader evaluates 20,000 candidates`()
         throws
     {
         let bench = try bench(20_000)
         // No index has this order.
-        let request = FetchRequest(entity: "Node", sort: ["name"], limit: 100)
+        let request = FetchDescriptor(entity: "Node", sort: ["name"], limit: 100)
         let (answer, asked) = try bench.holding(.fetch(Fetch(request: request)), turns: 24) {
             try insert(bench, 150_000 + UInt64($0))
         }
@@ -253,7 +253,7 @@ private struct Placed: Equatable {
         let title = String(repeating: "t", count: 4_000)
         try bench.bench.save([try bench.bench.update("Group", 1, ["title": .string(title)])])
         let client = try bench.client()
-        let request = FetchRequest(entity: "Node", sort: ["group.title", "rank"])
+        let request = FetchDescriptor(entity: "Node", sort: ["group.title", "rank"])
         let list = ListDetails(sectionKeyPath: "group.title", hops: [["group"]], rowsUpTo: 2)
         let question = try client.send(.fetch(Fetch(request: request, list: list)))
         guard case .failure(let error) = try client.answer(question) else {
@@ -267,7 +267,7 @@ private struct Placed: Equatable {
     @Test func `law 7: a fetch whose data others change faster than it runs still ends`() throws {
         let bench = try bench(200, isGrouped: true)
         let predicate = try ObjectPredicate(format: "group.title != nil")
-        let request = FetchRequest(entity: "Node", predicate: predicate, sort: ["group.title"])
+        let request = FetchDescriptor(entity: "Node", predicate: predicate, sort: ["group.title"])
         let (answer, asked) = try bench.holding(.fetch(Fetch(request: request)), turns: 30) {
             try bench.bench.update("Group", 1, ["title": .string("g\($0)")])
         }
@@ -282,7 +282,7 @@ private struct Placed: Equatable {
             format: "rank >= 0 AND rank < 25 AND NOT name IN %@",
             arguments: [.list(long.map { .value(.string($0)) })])
         let asker = try bench.client()
-        let request = FetchRequest(entity: "Node", predicate: predicate)
+        let request = FetchDescriptor(entity: "Node", predicate: predicate)
         let id = try asker.send(.fetch(Fetch(request: request, kind: .count)))
         try bench.turnsUntilRead(asker)
         #expect(bench.engine.reads.bytes.held > 5_000)
@@ -370,11 +370,11 @@ private struct Placed: Equatable {
 
 extension CommitBench {
     /// Returns the brute-force answer: every object is evaluated, and the matches are sorted.
-    fileprivate func naive(_ wanted: FetchRequest, limit: Int?) throws -> StoredObjects {
+    fileprivate func naive(_ wanted: FetchDescriptor, limit: Int?) throws -> StoredObjects {
         let request = try CompiledRequest(wanted, in: try model)
         let reader = StoreReader(store)
         let all = try store.fetch(
-            try CompiledRequest(FetchRequest(entity: request.entity.name), in: try model))
+            try CompiledRequest(FetchDescriptor(entity: request.entity.name), in: try model))
         let found = try all.objects.filter { request.matches($0.object, $0.row, reader) == true }
             .map { (try #require(request.sortKey($0.object, $0.row, reader)), $0) }
             .sorted { one, next in

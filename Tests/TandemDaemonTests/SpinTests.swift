@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    private let question = ClientMessage.fetch(Fetch(request: FetchRequest(entity: "Node")))
+    private let question = ClientMessage.fetch(Fetch(request: FetchDescriptor(entity: "Node")))
 
     /// Checks that the loop slept at once: one wait, limited or not.
     private func expectAsleep(

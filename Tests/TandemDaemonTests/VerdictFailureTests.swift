@@ -26,7 +26,8 @@ import Testing
     private func verdicts(
         _ format: String, _ bench: CommitBench, after from: UInt64
     ) throws -> [Bool] {
-        let request = FetchRequest(entity: "Node", predicate: try ObjectPredicate(format: format))
+        let request = FetchDescriptor(
+            entity: "Node", predicate: try ObjectPredicate(format: format))
         let answer = try bench.verdicts(
             VerdictRequest(from: from, items: [VerdictItem(request: request)]))
         return answer.items[0].map(\.matches)
@@ -77,7 +78,7 @@ import Testing
         }
         let end = bench.position.number
         func code(from: UInt64, at: UInt64) throws -> TandemError.Code? {
-            let item = VerdictItem(request: FetchRequest(entity: "Node"))
+            let item = VerdictItem(request: FetchDescriptor(entity: "Node"))
             let request = VerdictRequest(from: from, items: [item], at: at)
             guard case .failure(let error) = try client.ask(.verdicts(request)) else { return nil }
             return error.code
@@ -101,7 +102,7 @@ import Testing
         let from = bench.position.number
         try client.save([try bench.bench.update("Group", 1, ["title": .string("h")])])
         let predicate = try ObjectPredicate(format: "group.title == 'h'")
-        let item = VerdictItem(request: FetchRequest(entity: "Node", predicate: predicate))
+        let item = VerdictItem(request: FetchDescriptor(entity: "Node", predicate: predicate))
         func code(_ lists: Int) throws -> TandemError.Code? {
             let items = Array(repeating: item, count: lists)
             switch try client.ask(.verdicts(VerdictRequest(from: from, items: items))) {

@@ -19,7 +19,7 @@ import Testing
     /// Returns a list that depends on the title of a group.
     private func item(_ format: String = "group.title != 'x'") throws -> VerdictItem {
         let predicate = try ObjectPredicate(format: format)
-        return VerdictItem(request: FetchRequest(entity: "Node", predicate: predicate))
+        return VerdictItem(request: FetchDescriptor(entity: "Node", predicate: predicate))
     }
 
     /// Renames the group; returns the position before that save.
@@ -107,7 +107,7 @@ import Testing
         let first = try asker.send(.verdicts(VerdictRequest(from: from, items: [try item()])))
         let second = try asker.send(.read(Read()))
         let third = try asker.send(.verdicts(VerdictRequest(from: from, items: [try item()])))
-        let fourth = try asker.send(.fetch(Fetch(request: FetchRequest(entity: "Node"))))
+        let fourth = try asker.send(.fetch(Fetch(request: FetchDescriptor(entity: "Node"))))
         let elsewhere = try other.send(.read(Read()))
         try bench.turn()
         try other.read()

@@ -16,9 +16,11 @@ import Testing
         ) -> VerdictItem? {
             let predicate = format.map { try? ObjectPredicate(format: $0) }
             if let predicate, predicate == nil { return nil }
-            let keys = ((section.map { [$0] } ?? []) + sort).map { SortKey($0, ascending: true) }
+            let keys = ((section.map { [$0] } ?? []) + sort).map {
+                SortComponent($0, ascending: true)
+            }
             return VerdictItem(
-                request: FetchRequest(entity: entity, predicate: predicate ?? nil, sort: keys),
+                request: FetchDescriptor(entity: entity, predicate: predicate ?? nil, sort: keys),
                 sectionKeyPath: section, refreshKeyPaths: refresh)
         }
         return [
@@ -108,7 +110,7 @@ struct ListSnapshot {
         let compiled = try item.compiled(try bench.model)
         let reader = StoreReader(bench.store)
         let all = try bench.store.fetch(
-            try CompiledRequest(FetchRequest(entity: item.request.entity), in: try bench.model))
+            try CompiledRequest(FetchDescriptor(entity: item.request.entity), in: try bench.model))
         for stored in all.objects {
             let (object, row) = (stored.object, stored.row)
             refresh[object] = compiled.refreshValues(object, row, reader)

@@ -23,9 +23,9 @@ import Testing
             try bench.bench.update("Node", 1, ["group": .reference(group)]),
         ])
         let item = VerdictItem(
-            request: FetchRequest(
+            request: FetchDescriptor(
                 entity: "Node", predicate: try ObjectPredicate(format: "ANY tags.label == 'a'"),
-                sort: [SortKey("group.title", ascending: true)]))
+                sort: [SortComponent("group.title", ascending: true)]))
         guard
             case .verdicts(let answer) = try reader.ask(
                 .verdicts(VerdictRequest(from: from, items: [item, item])))
@@ -93,7 +93,7 @@ import Testing
         }
         #expect(refused?.code == .readOnly)
         #expect(bench.engine.status["readOnly"] == .bool(true))
-        let answer = try client.fetch(Fetch(request: FetchRequest(entity: "Node"), kind: .count))
+        let answer = try client.fetch(Fetch(request: FetchDescriptor(entity: "Node"), kind: .count))
         #expect(answer.count == number - 1)
         #expect(client.pushes.count == Int(number) - 1)
         let expected = try dump(bench.bench.store)

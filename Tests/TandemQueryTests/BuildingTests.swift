@@ -19,7 +19,7 @@ struct BuildingTests {
         for predicate in [
             ObjectPredicate.compare(long, .equal, .null), .compare("wins", .equal, .string(long)),
         ] {
-            let request = FetchRequest(entity: "Team", predicate: predicate)
+            let request = FetchDescriptor(entity: "Team", predicate: predicate)
             let error = #expect(throws: TandemError.self) {
                 try CompiledRequest(request, in: graph.model)
             }

@@ -33,7 +33,7 @@ struct ColumnTests {
 
     private func rows(
         _ graph: Graph, _ columns: FetchColumns,
-        _ request: FetchRequest = FetchRequest(entity: "Team")
+        _ request: FetchDescriptor = FetchDescriptor(entity: "Team")
     ) throws -> [[Value]] {
         let compiled = try CompiledColumns(columns, of: request, in: graph.model)
         var fold = ColumnFold(compiled)
@@ -51,7 +51,7 @@ struct ColumnTests {
         let graph = try Graph()
         let columns = FetchColumns(["name", "@count"], groupBy: ["name"])
         let compiled = try CompiledColumns(
-            columns, of: FetchRequest(entity: "Team"), in: graph.model)
+            columns, of: FetchDescriptor(entity: "Team"), in: graph.model)
         var fold = ColumnFold(compiled)
         for _ in 0..<9_000 { fold.add([.string("\(random.next())")]) }
         var checks = 0
@@ -128,8 +128,8 @@ struct ColumnTests {
                 "Team", UInt64(number + 1), ["name": .string(name), "wins": .int(Int64(wins))])
         }
         try graph.add("Team", 9)
-        func names(_ sort: [SortKey], limit: Int? = nil, offset: Int = 0) throws -> [Value] {
-            let request = FetchRequest(entity: "Team", sort: sort, limit: limit, offset: offset)
+        func names(_ sort: [SortComponent], limit: Int? = nil, offset: Int = 0) throws -> [Value] {
+            let request = FetchDescriptor(entity: "Team", sort: sort, limit: limit, offset: offset)
             return try rows(
                 graph, FetchColumns(["name", "@sum.wins", "@count"], groupBy: ["name"]), request
             ).map { $0[0] }
@@ -153,7 +153,7 @@ struct ColumnTests {
         }
         let all = try rows(graph, ["name", "wins"])
         #expect(all == ["b", "a", "b", "c"].map { [.string($0), .null] })
-        let request = FetchRequest(entity: "Team", limit: 2, offset: 1)
+        let request = FetchDescriptor(entity: "Team", limit: 2, offset: 1)
         let once = try rows(graph, FetchColumns(["name"], isDistinct: true), request)
         #expect(once == [[.string("a")], [.string("c")]])
     }
@@ -172,7 +172,7 @@ struct ColumnTests {
             let name = Value.string(number < 2 ? "double" : number == 2 ? "five" : "max")
             try graph.add("Team", UInt64(number + 1), ["name": name, "wins": .int(wins)])
         }
-        let request = FetchRequest(entity: "Team", sort: ["-@sum.wins"])
+        let request = FetchDescriptor(entity: "Team", sort: ["-@sum.wins"])
         let found = try rows(
             graph, FetchColumns(["name", "@sum.wins"], groupBy: ["name"]), request)
         #expect(found.map { $0[0] } == [.string("double"), .string("max"), .string("five")])
@@ -195,7 +195,7 @@ struct ColumnTests {
                     "name", "@count", "@count.rate", "@sum.wins", "@sum.rate", "@avg.wins",
                     "@max.wins",
                 ], groupBy: ["name"], having: try ObjectPredicate(format: having))
-            let request = FetchRequest(entity: "Team", sort: ["-@count"], limit: limit)
+            let request = FetchDescriptor(entity: "Team", sort: ["-@count"], limit: limit)
             return try rows(graph, columns, request).map {
                 if case .string(let name) = $0[0] { name } else { nil }
             }
@@ -246,7 +246,7 @@ struct ColumnTests {
             ["name", "@count", "league"], groupBy: ["name", "league"],
             having: try ObjectPredicate(format: having))
         let error = #expect(throws: TandemError.self) {
-            try CompiledColumns(columns, of: FetchRequest(entity: "Team"), in: graph.model)
+            try CompiledColumns(columns, of: FetchDescriptor(entity: "Team"), in: graph.model)
         }
         #expect(error?.message.contains(reason) == true, "\(error?.message ?? "")")
         #expect(error?.message.contains("column_") == false, "\(error?.message ?? "")")
@@ -257,13 +257,13 @@ struct ColumnTests {
         let having = try ObjectPredicate(format: "name == 'a'")
         #expect {
             try CompiledColumns(
-                FetchColumns(["name"], having: having), of: FetchRequest(entity: "Team"),
+                FetchColumns(["name"], having: having), of: FetchDescriptor(entity: "Team"),
                 in: graph.model)
         } throws: {
             ($0 as? TandemError)?.code == .usage
         }
         // An aggregate can be computed for a group, but not for an object.
-        let request = FetchRequest(
+        let request = FetchDescriptor(
             entity: "Team", predicate: try ObjectPredicate(format: "@count > 1"))
         #expect {
             try CompiledRequest(request, in: graph.model)
@@ -294,10 +294,10 @@ struct ColumnTests {
             (FetchColumns(["wins"], groupBy: ["wins"]), "wins:naturalCompare"),
             (FetchColumns(["name"], groupBy: ["players"]), nil),
             (FetchColumns(Array(repeating: "name", count: 129)), nil),
-        ] as [(FetchColumns, SortKey?)])
-    func misuseIsRefused(_ columns: FetchColumns, _ sort: SortKey?) throws {
+        ] as [(FetchColumns, SortComponent?)])
+    func misuseIsRefused(_ columns: FetchColumns, _ sort: SortComponent?) throws {
         let graph = try Graph()
-        let request = FetchRequest(entity: "Team", sort: sort.map { [$0] } ?? [])
+        let request = FetchDescriptor(entity: "Team", sort: sort.map { [$0] } ?? [])
         #expect {
             try CompiledColumns(columns, of: request, in: graph.model)
         } throws: {

@@ -9,10 +9,10 @@ struct CompileTests {
 
     private func error(
         _ text: String?, _ arguments: [PredicateArgument] = [], entity: String = "Team",
-        sort: [SortKey] = [], section: String? = nil, refresh: [String] = []
+        sort: [SortComponent] = [], section: String? = nil, refresh: [String] = []
     ) throws -> TandemError? {
         let predicate = try text.map { try ObjectPredicate(format: $0, arguments: arguments) }
-        let request = FetchRequest(entity: entity, predicate: predicate, sort: sort)
+        let request = FetchDescriptor(entity: entity, predicate: predicate, sort: sort)
         do {
             _ = try CompiledRequest(
                 request, sectionKeyPath: section, refreshKeyPaths: refresh, in: graph.model)
@@ -29,7 +29,8 @@ struct CompileTests {
         #expect(try error("name.length > 1")?.code == .unknownProperty)
         #expect(try error("sponsor == 'X'")?.code == .unknownProperty)
         #expect(try error("SELF == CAST(\"Nation/1\", \"Object\")")?.code == .unknownEntity)
-        #expect(try error(nil, sort: [SortKey("", ascending: true)])?.code == .unknownProperty)
+        #expect(
+            try error(nil, sort: [SortComponent("", ascending: true)])?.code == .unknownProperty)
         #expect(try error(nil, refresh: ["players.size"])?.code == .unknownProperty)
     }
 
@@ -60,22 +61,22 @@ struct CompileTests {
     }
 
     @Test func orderAndSectionsCannotLeadToMany() throws {
-        #expect(try error(nil, sort: [SortKey("players.name")])?.code == .invalidPredicate)
+        #expect(try error(nil, sort: [SortComponent("players.name")])?.code == .invalidPredicate)
         #expect(try error(nil, section: "tags.name")?.code == .invalidPredicate)
         #expect(try error(nil, section: "league")?.code == .invalidPredicate)
-        for selector in [SortKey.Selector.caseInsensitiveCompare, .naturalCompare] {
-            let key = SortKey("wins", selector: selector)
+        for selector in [SortComponent.Selector.caseInsensitiveCompare, .naturalCompare] {
+            let key = SortComponent("wins", selector: selector)
             let error = try error(nil, sort: [key])
             #expect(error?.code == .invalidPredicate)
             #expect(error?.message.contains(selector.name) == true)
         }
-        #expect(try error(nil, sort: [SortKey("league.name")], refresh: ["tags"]) == nil)
+        #expect(try error(nil, sort: [SortComponent("league.name")], refresh: ["tags"]) == nil)
     }
 
     @Test func treesBuiltTooDeepAreLimited() throws {
         var predicate = ObjectPredicate.constant(true)
         for _ in 0..<100 { predicate = .not(predicate) }
-        let request = FetchRequest(entity: "Team", predicate: predicate)
+        let request = FetchDescriptor(entity: "Team", predicate: predicate)
         #expect {
             try CompiledRequest(request, in: graph.model)
         } throws: {
@@ -102,8 +103,8 @@ struct CompileTests {
                 "wins > 1 AND ANY players.goals > 1 AND SUBQUERY(tags, $t, $t.name == name).@count > 0 "
                 + "AND players.@sum.goals > 3 AND league.teams.@count > 2 AND league != NULL")
         let request = try CompiledRequest(
-            FetchRequest(
-                entity: "Team", predicate: predicate, sort: [SortKey("league.name")]),
+            FetchDescriptor(
+                entity: "Team", predicate: predicate, sort: [SortComponent("league.name")]),
             sectionKeyPath: "league.name", refreshKeyPaths: ["tags"], in: graph.model)
         #expect(
             Set(request.paths.map(names)) == [

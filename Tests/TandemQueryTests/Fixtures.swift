@@ -51,7 +51,7 @@ struct Graph: GraphReader {
         _ format: String, _ arguments: [PredicateArgument] = [], entity: String = "Team"
     ) throws -> CompiledRequest {
         let predicate = try ObjectPredicate(format: format, arguments: arguments)
-        return try CompiledRequest(FetchRequest(entity: entity, predicate: predicate), in: model)
+        return try CompiledRequest(FetchDescriptor(entity: entity, predicate: predicate), in: model)
     }
 
     /// Returns whether an object matches, or nil if that is unknown.

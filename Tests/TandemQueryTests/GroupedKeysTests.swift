@@ -29,9 +29,9 @@ struct GroupedKeysTests {
         }
         graph.hidden = Set(leagues.prefix(20))
         for section in [nil, "league.name", "name"] as [String?] {
-            let keys = sort.map { SortKey(stringLiteral: $0) }
+            let keys = sort.map { SortComponent(stringLiteral: $0) }
             let request = try CompiledRequest(
-                FetchRequest(entity: "Team", sort: keys), sectionKeyPath: section,
+                FetchDescriptor(entity: "Team", sort: keys), sectionKeyPath: section,
                 in: graph.model)
             let grouped = GroupedKeys(of: request, sections: true)
             for (object, row) in graph.rows where request.includes(tag: object.tag) {

@@ -13,15 +13,15 @@ struct KeyTests {
     }
 
     private func request(
-        _ sort: [SortKey], section: String? = nil, refresh: [String] = []
+        _ sort: [SortComponent], section: String? = nil, refresh: [String] = []
     ) throws -> CompiledRequest {
         try CompiledRequest(
-            FetchRequest(entity: "Team", sort: sort), sectionKeyPath: section,
+            FetchDescriptor(entity: "Team", sort: sort), sectionKeyPath: section,
             refreshKeyPaths: refresh, in: graph.model)
     }
 
     /// Returns the numbers of the teams in the order of their keys.
-    private func order(_ graph: Graph, _ sort: [SortKey]) throws -> [UInt64] {
+    private func order(_ graph: Graph, _ sort: [SortComponent]) throws -> [UInt64] {
         let request = try request(sort)
         let teams = graph.rows.keys.filter { request.includes(tag: $0.tag) }
         let keys = try teams.map { team in
@@ -38,8 +38,8 @@ struct KeyTests {
         try graph.add("Team", 1, ["wins": .int(3)])
         try graph.add("Team", 2)
         try graph.add("Team", 3, ["wins": .int(-1)])
-        #expect(try order(graph, [SortKey("wins")]) == [2, 3, 1])
-        #expect(try order(graph, [SortKey("wins", ascending: false)]) == [1, 3, 2])
+        #expect(try order(graph, [SortComponent("wins")]) == [2, 3, 1])
+        #expect(try order(graph, [SortComponent("wins", ascending: false)]) == [1, 3, 2])
     }
 
     @Test func caseInsensitiveOrderFolds() throws {
@@ -49,9 +49,9 @@ struct KeyTests {
         try graph.add("Team", 3, ["name": .string("straße")])
         try graph.add("Team", 4, ["name": .string("A")])
         try graph.add("Team", 5)
-        let folded = SortKey("name", selector: .caseInsensitiveCompare)
+        let folded = SortComponent("name", selector: .caseInsensitiveCompare)
         #expect(try order(graph, [folded]) == [5, 4, 1, 2, 3])
-        #expect(try order(graph, [SortKey("name")]) == [5, 4, 2, 1, 3])
+        #expect(try order(graph, [SortComponent("name")]) == [5, 4, 2, 1, 3])
     }
 
     @Test func naturalOrderTakesDigitsAsNumbers() throws {
@@ -63,9 +63,9 @@ struct KeyTests {
             try graph.add("Team", UInt64(number), ["name": .string(name)])
         }
         try graph.add("Team", 7)
-        let natural = SortKey("name", selector: .naturalCompare)
+        let natural = SortComponent("name", selector: .naturalCompare)
         #expect(try order(graph, [natural]) == [7, 4, 3, 2, 5, 1, 6])
-        let descending = SortKey("name", ascending: false, selector: .naturalCompare)
+        let descending = SortComponent("name", ascending: false, selector: .naturalCompare)
         #expect(try order(graph, [descending]) == [6, 1, 5, 2, 3, 4, 7])
     }
 
@@ -75,11 +75,11 @@ struct KeyTests {
         try graph.add("Team", 1, ["league": .reference(league)])
         try graph.add("Team", 2, ["league": .reference(other)])
         try graph.add("Team", 3)
-        #expect(try order(graph, [SortKey("league.name")]) == [3, 2, 1])
+        #expect(try order(graph, [SortComponent("league.name")]) == [3, 2, 1])
         graph.hidden = [other]
         let team = ObjectReference(tag: try graph.entity("Team").tag, number: 2)
         let row = try #require(graph.rows[team])
-        let request = try request([SortKey("league.name")])
+        let request = try request([SortComponent("league.name")])
         #expect(request.sortKey(team, row, graph) == nil)
     }
 

@@ -63,7 +63,7 @@ import Testing
             let predicate = try ObjectPredicate(
                 format: "s LIKE %@", arguments: [.value(.string(pattern))])
             _ = try CompiledRequest(
-                FetchRequest(entity: "E", predicate: predicate), in: model)
+                FetchDescriptor(entity: "E", predicate: predicate), in: model)
         }
         try compile(long + long)
         try compile(long.dropLast() + "?*")

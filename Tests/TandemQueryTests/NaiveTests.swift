@@ -217,7 +217,7 @@ struct NaiveTests {
             for _ in 0..<60 {
                 let predicate = random.predicate()
                 let request = try CompiledRequest(
-                    FetchRequest(entity: "Team", predicate: predicate), in: graph.model)
+                    FetchDescriptor(entity: "Team", predicate: predicate), in: graph.model)
                 for (object, row) in graph.rows where object.tag == team {
                     let expected = naive.holds(predicate, object, nil)
                     #expect(
@@ -240,9 +240,11 @@ struct NaiveTests {
             for _ in 0..<40 {
                 let predicate = random.predicate()
                 let request = try CompiledRequest(
-                    FetchRequest(
+                    FetchDescriptor(
                         entity: "Team", predicate: predicate,
-                        sort: [SortKey("league.name"), SortKey("name", ascending: false)]),
+                        sort: [
+                            SortComponent("league.name"), SortComponent("name", ascending: false),
+                        ]),
                     in: graph.model)
                 for (object, row) in graph.rows where object.tag == request.entity.tag {
                     let what = "seed \(seed): \(object.number) \(predicate.format)"

@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    private func refusal(_ request: FetchRequest, section: String? = nil) -> TandemError.Code? {
+    private func refusal(_ request: FetchDescriptor, section: String? = nil) -> TandemError.Code? {
         do {
             _ = try CompiledRequest(
                 request, sectionKeyPath: section, in: try CompiledModel(model))
@@ -33,21 +33,23 @@ import Testing
         func path(_ count: Int) -> String {
             (Array(repeating: "next", count: count - 1) + ["m"]).joined(separator: ".")
         }
-        let some = FetchRequest(
+        let some = FetchDescriptor(
             entity: "Node", predicate: try ObjectPredicate(format: "\(path(64)) > 0"))
         #expect(refusal(some) == nil)
         for count in [65, 5_000] {
-            let compared = FetchRequest(
+            let compared = FetchDescriptor(
                 entity: "Node", predicate: try ObjectPredicate(format: "\(path(count)) > 0"))
             #expect(refusal(compared) == .limitExceeded)
             #expect(
-                refusal(FetchRequest(entity: "Node", sort: [SortKey(path(count), ascending: true)]))
+                refusal(
+                    FetchDescriptor(
+                        entity: "Node", sort: [SortComponent(path(count), ascending: true)]))
                     == .limitExceeded)
             #expect(
-                refusal(FetchRequest(entity: "Node", sort: ["m"]), section: path(count))
+                refusal(FetchDescriptor(entity: "Node", sort: ["m"]), section: path(count))
                     == .limitExceeded)
         }
-        let nested = FetchRequest(
+        let nested = FetchDescriptor(
             entity: "Node",
             predicate: try ObjectPredicate(
                 format:
@@ -68,7 +70,7 @@ import Testing
         let row = Row(values, of: entity, version: 1)
         for (format, holds) in [("m * m > 3", false), ("m * m == nil", true), ("m * 2 > m", true)] {
             let request = try CompiledRequest(
-                FetchRequest(
+                FetchDescriptor(
                     entity: "Node", predicate: try ObjectPredicate(format: format)), in: compiled)
             let object = ObjectReference(tag: entity.tag, number: 1)
             #expect(request.matches(object, row, EmptyReader()) == holds, "\(format)")

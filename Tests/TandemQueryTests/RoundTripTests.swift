@@ -20,18 +20,18 @@ struct RoundTripTests {
         let seed = seed
         var random = RandomPredicate(random: SplitMix64(seed: seed))
         for index in 0..<500 {
-            let request = FetchRequest(
+            let request = FetchDescriptor(
                 entity: "Team", predicate: index % 5 == 0 ? nil : random.predicate(),
                 sort: [
-                    SortKey("wins", ascending: false),
-                    SortKey("name", selector: .caseInsensitiveCompare),
-                    SortKey("code", selector: .naturalCompare),
+                    SortComponent("wins", ascending: false),
+                    SortComponent("name", selector: .caseInsensitiveCompare),
+                    SortComponent("code", selector: .naturalCompare),
                 ],
                 limit: index % 2 == 0 ? 3 : nil, offset: index, includesSubentities: index % 3 == 0)
             var writer = ByteWriter()
             request.encode(into: &writer)
             var reader = ByteReader(writer.bytes)
-            #expect(try FetchRequest(from: &reader) == request, "seed \(seed)")
+            #expect(try FetchDescriptor(from: &reader) == request, "seed \(seed)")
             #expect(reader.isAtEnd)
         }
     }
@@ -41,7 +41,7 @@ struct RoundTripTests {
         var random = RandomPredicate(random: SplitMix64(seed: seed))
         for _ in 0..<300 {
             var writer = ByteWriter()
-            FetchRequest(entity: "Team", predicate: random.predicate()).encode(into: &writer)
+            FetchDescriptor(entity: "Team", predicate: random.predicate()).encode(into: &writer)
             var bytes = writer.bytes
             for _ in 0..<3 {
                 let at = Int.random(in: 0..<bytes.count, using: &random.random)
@@ -49,7 +49,7 @@ struct RoundTripTests {
             }
             bytes.removeLast(Int.random(in: 0...2, using: &random.random))
             var reader = ByteReader(bytes)
-            if let request = try? FetchRequest(from: &reader) {
+            if let request = try? FetchDescriptor(from: &reader) {
                 _ = request.predicate?.format
             }
         }
@@ -57,32 +57,38 @@ struct RoundTripTests {
 
     @Test func deepBytesAreRefused() {
         var writer = ByteWriter()
-        FetchRequest(entity: "Team", predicate: .constant(true)).encode(into: &writer)
+        FetchDescriptor(entity: "Team", predicate: .constant(true)).encode(into: &writer)
         let head = Array(writer.bytes.prefix(8))
         let deep = head + Array(repeating: 4, count: 100_000)
         var reader = ByteReader(deep)
-        #expect(throws: CodingError.self) { try FetchRequest(from: &reader) }
+        #expect(throws: CodingError.self) { try FetchDescriptor(from: &reader) }
     }
 
     @Test func aLeadingMinusMeansDescending() {
-        #expect(("-wins" as SortKey) == SortKey("wins", ascending: false))
-        #expect(SortKey("wins").ascending)
+        #expect(("-wins" as SortComponent) == SortComponent("wins", ascending: false))
+        #expect(SortComponent("wins").ascending)
         let text = "-"
-        #expect(SortKey(text) == nil)
+        #expect(SortComponent(text) == nil)
     }
 
-    @Test(arguments: SortKey.Selector.allCases, [true, false])
-    func printedSortKeysParseToThemselves(_ selector: SortKey.Selector, _ ascending: Bool) {
-        let key = SortKey("league.name", ascending: ascending, selector: selector)
-        #expect(SortKey(key.description) == key)
-        #expect(SortKey.Selector(name: selector.name) == selector)
+    @Test(arguments: SortComponent.Selector.allCases, [true, false])
+    func printedSortKeysParseToThemselves(_ selector: SortComponent.Selector, _ ascending: Bool) {
+        let key = SortComponent("league.name", ascending: ascending, selector: selector)
+        #expect(SortComponent(key.description) == key)
+        #expect(SortComponent.Selector(name: selector.name) == selector)
     }
 
     @Test(arguments: [
-        ("name:naturalCompare", SortKey("name", selector: .naturalCompare)),
-        ("-name:naturalCompare:", SortKey("name", ascending: false, selector: .naturalCompare)),
-        ("name:compare", SortKey("name")), ("name:", nil), (":naturalCompare", nil), ("-:", nil),
+        ("name:naturalCompare", SortComponent("name", selector: .naturalCompare)),
+        (
+            "-name:naturalCompare:",
+            SortComponent("name", ascending: false, selector: .naturalCompare)
+        ),
+        ("name:compare", SortComponent("name")), ("name:", nil), (":naturalCompare", nil),
+        ("-:", nil),
         ("name:natural", nil), ("name:naturalCompare:compare", nil),
     ])
-    func aColonNamesTheSelector(_ text: String, _ key: SortKey?) { #expect(SortKey(text) == key) }
+    func aColonNamesTheSelector(_ text: String, _ key: SortComponent?) {
+        #expect(SortComponent(text) == key)
+    }
 }

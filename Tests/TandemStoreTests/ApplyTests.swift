@@ -167,7 +167,8 @@ import Testing
         #expect(try bench.numbers("Player", "note == %@", [.string(stem + "a")]) == [2])
         #expect(try bench.numbers("Player", "note < %@", [.string(stem + "b")]) == [2, 3])
         #expect(try bench.owner("Player", ["pass": .string(stem + "b")]) == 1)
-        let sorted = try bench.fetch(FetchRequest(entity: "Player", sort: [SortKey("note")]))
+        let sorted = try bench.fetch(
+            FetchDescriptor(entity: "Player", sort: [SortComponent("note")]))
         #expect(sorted.objects.map(\.object.number) == [3, 2, 1])
         try bench.apply([try bench.update("Player", 2, ["note": .string(stem + "c")])])
         #expect(try bench.numbers("Player", "note > %@", [.string(stem + "b")]) == [2])

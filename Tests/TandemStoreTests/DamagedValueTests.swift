@@ -143,7 +143,7 @@ extension StoreBench {
                 use {
                     guard let predicate = try? ObjectPredicate(format: format),
                         let request = try? CompiledRequest(
-                            FetchRequest(entity: entity.name, predicate: predicate), in: model)
+                            FetchDescriptor(entity: entity.name, predicate: predicate), in: model)
                     else { return }
                     _ = try store.fetch(request)
                     _ = try store.fetch(request, for: .count)
@@ -155,10 +155,10 @@ extension StoreBench {
         for entity in model.entities {
             for index in entity.indexes {
                 let sort = index.slots.map {
-                    SortKey(entity.properties[$0].name, ascending: false)
+                    SortComponent(entity.properties[$0].name, ascending: false)
                 }
                 use {
-                    let fetch = FetchRequest(entity: entity.name, sort: sort, limit: 2)
+                    let fetch = FetchDescriptor(entity: entity.name, sort: sort, limit: 2)
                     guard let request = try? CompiledRequest(fetch, in: model) else { return }
                     _ = try store.fetch(request)
                 }

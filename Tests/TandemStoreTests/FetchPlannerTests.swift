@@ -14,11 +14,11 @@ import Testing
     }
 
     private func explain(
-        _ bench: StoreBench, _ format: String?, sort: [SortKey] = [], limit: Int? = nil,
+        _ bench: StoreBench, _ format: String?, sort: [SortComponent] = [], limit: Int? = nil,
         part: FetchResultKind = .rows
     ) throws -> FetchResult {
         let predicate = try format.map { try ObjectPredicate(format: $0) }
-        let request = FetchRequest(
+        let request = FetchDescriptor(
             entity: "File", predicate: predicate, sort: sort, limit: limit)
         return try bench.store.fetch(try CompiledRequest(request, in: try bench.model), for: part)
     }
@@ -82,7 +82,7 @@ import Testing
         let predicate = try ObjectPredicate(
             format: "note " + condition.replacing("%", with: text))
         let request = try CompiledRequest(
-            FetchRequest(entity: "Player", predicate: predicate), in: try bench.model)
+            FetchDescriptor(entity: "Player", predicate: predicate), in: try bench.model)
         for part in [FetchResultKind.rows, .count] {
             for plan in FetchPlan.plans(for: request, part) {
                 let found = try bench.store.fetch(request, by: plan, for: part)
@@ -113,7 +113,7 @@ import Testing
         _ sort: [String], _ plan: String
     ) throws {
         let bench = try bench()
-        let keys = sort.compactMap { SortKey($0) }
+        let keys = sort.compactMap { SortComponent($0) }
         let found = try explain(bench, nil, sort: keys, limit: 7)
         #expect(found.plan == plan && found.steps.first?.isOrdered == true)
         #expect(found.rowsRead <= 8, "\(found.rowsRead)")
@@ -125,7 +125,7 @@ import Testing
         let bench = try bench()
         let predicate = try ObjectPredicate(format: "folder.kind == 'rare' AND size == 5")
         let request = try CompiledRequest(
-            FetchRequest(entity: "File", predicate: predicate), in: try bench.model)
+            FetchDescriptor(entity: "File", predicate: predicate), in: try bench.model)
         let condition = try #require(request.relatedConditions.first)
         let target = try CompiledRequest(condition.target, in: try bench.model)
         let paths = target.entity.indexes.map { AccessPath.index($0, ranges: []) }
@@ -154,7 +154,7 @@ import Testing
 
     @Test func `a limit without an order ends a scan`() throws {
         let bench = try bench()
-        let request = FetchRequest(entity: "Folder", limit: 9)
+        let request = FetchDescriptor(entity: "Folder", limit: 9)
         let found = try bench.fetch(request)
         #expect(found.objects.map(\.object.number) == Array(1...9) && found.rowsRead == 9)
     }
@@ -172,7 +172,7 @@ import Testing
         }
         let folder = ObjectID(entity: "Folder", number: 3)
         let predicate = try ObjectPredicate(format: "folder == %@", arguments: [.object(folder)])
-        let request = FetchRequest(entity: "File", predicate: predicate)
+        let request = FetchDescriptor(entity: "File", predicate: predicate)
         let compiled = try CompiledRequest(request, in: try bench.model)
         let found = try bench.store.fetch(compiled, for: .count)
         #expect(found.count == 100 && found.rowsRead == 0)
@@ -197,7 +197,7 @@ import Testing
         let bench = try bench()
         let predicate = try ObjectPredicate(format: "code IN {\(Self.codes(0..<600))}")
         let request = try CompiledRequest(
-            FetchRequest(entity: "File", predicate: predicate), in: try bench.model)
+            FetchDescriptor(entity: "File", predicate: predicate), in: try bench.model)
         let found = try bench.store.fetch(request, for: .count)
         #expect(found.plan == "unique (code)" && found.count == 500 && found.keysRead == 600)
         for work in [0, 10, 100, 599] {
@@ -227,7 +227,7 @@ import Testing
         }
         let predicate = try ObjectPredicate(format: "ANY labels.color == 'red'")
         let request = try CompiledRequest(
-            FetchRequest(entity: "File", predicate: predicate), in: try bench.model)
+            FetchDescriptor(entity: "File", predicate: predicate), in: try bench.model)
         let condition = try #require(request.relatedConditions.first)
         let target = try CompiledRequest(condition.target, in: try bench.model)
         let plan = FetchPlan(access: .related(condition, target, FetchPlan(access: .scan)))

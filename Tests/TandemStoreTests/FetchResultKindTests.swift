@@ -15,9 +15,9 @@ import Testing
         let bench = try StoreBench.league(300, seed: seed)
         var random = SplitMix64(seed: seed)
         for format in predicates {
-            for sort in [[], [SortKey("goals", ascending: false)], [SortKey("note")]] {
+            for sort in [[], [SortComponent("goals", ascending: false)], [SortComponent("note")]] {
                 let predicate = try ObjectPredicate(format: format, arguments: [])
-                var request = FetchRequest(entity: "Player", predicate: predicate, sort: sort)
+                var request = FetchDescriptor(entity: "Player", predicate: predicate, sort: sort)
                 let whole = try bench.fetch(request)
                 #expect(whole.count == whole.objects.count)
                 let compiled = try CompiledRequest(request, in: try bench.model)
@@ -38,13 +38,13 @@ import Testing
     }
 
     /// Returns the end of the answer to a request with a limit.
-    private func end(_ request: FetchRequest) -> Int {
+    private func end(_ request: FetchDescriptor) -> Int {
         request.offset + (request.limit ?? 0)
     }
 
     @Test func `a retained row is not changed by later candidates`() throws {
         let bench = try StoreBench.league(200, seed: seed)
-        let all = try bench.fetch(FetchRequest(entity: "Player"))
+        let all = try bench.fetch(FetchDescriptor(entity: "Player"))
         for stored in all.objects {
             #expect(try bench.store.stored(stored.object) == stored)
         }

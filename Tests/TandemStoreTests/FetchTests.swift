@@ -52,7 +52,7 @@ import Testing
             for _ in 0..<5 { try random.step() }
             for _ in 0..<12 {
                 let (entity, format, arguments) = random.question()
-                let request = FetchRequest(
+                let request = FetchDescriptor(
                     entity: entity,
                     predicate: try ObjectPredicate(format: format, arguments: arguments))
                 let found = try random.bench.fetch(request)
@@ -72,12 +72,12 @@ import Testing
             let wins = Value.int(Int64(number % 3))
             try bench.apply([try bench.insert("Team", number, ["wins": wins])])
         }
-        let sort = [SortKey("wins", ascending: false)]
-        let all = try bench.fetch(FetchRequest(entity: "Team", sort: sort))
+        let sort = [SortComponent("wins", ascending: false)]
+        let all = try bench.fetch(FetchDescriptor(entity: "Team", sort: sort))
         #expect(all.objects.map(\.object.number) == [2, 5, 8, 1, 4, 7, 3, 6, 9])
         for (offset, limit) in [(0, 3), (2, 4), (8, 5), (20, 1), (-1, 2), (3, 0), (0, -1)] {
             let part = try bench.fetch(
-                FetchRequest(entity: "Team", sort: sort, limit: limit, offset: offset))
+                FetchDescriptor(entity: "Team", sort: sort, limit: limit, offset: offset))
             let expected = all.objects.dropFirst(max(0, offset)).prefix(max(0, limit))
             #expect(part.objects == StoredObjects(expected))
             #expect(part.count == min(9, max(0, offset) + max(0, limit)))
@@ -220,7 +220,7 @@ struct RandomLeague {
     }
 
     /// Returns the matches, found by evaluating every existing object.
-    func scan(_ request: FetchRequest) throws -> [UInt64] {
+    func scan(_ request: FetchDescriptor) throws -> [UInt64] {
         let compiled = try CompiledRequest(request, in: try bench.model)
         let reader = StoreReader(bench.store)
         return try living.keys.sorted().filter { number in

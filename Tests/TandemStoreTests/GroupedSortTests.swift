@@ -12,7 +12,7 @@ import Testing
         for round in 0..<12 {
             let model = try Self.model()
             let request = try CompiledRequest(
-                FetchRequest(entity: "Match", sort: ["place.name", "-goals"]), in: model)
+                FetchDescriptor(entity: "Match", sort: ["place.name", "-goals"]), in: model)
             let graph = MadeGraph(model, places: [1, 3, 40][round % 3], &random)
             let keys = GroupedKeys(of: request)
             let arena = SortKeyArena(keys)
@@ -46,7 +46,7 @@ import Testing
 
     @Test func `no entries are sorted to an empty result`() throws {
         let request = try CompiledRequest(
-            FetchRequest(entity: "Match", sort: ["place.name"]), in: Self.model())
+            FetchDescriptor(entity: "Match", sort: ["place.name"]), in: Self.model())
         let keys = GroupedKeys(of: request)
         #expect(try GroupedSort.sorted([], groups: 0, keys, SortKeyArena(keys)) {}.isEmpty)
     }

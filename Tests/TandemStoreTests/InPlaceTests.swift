@@ -17,9 +17,11 @@ import Testing
                 try random.bench.store.checkpoint()
                 try random.bench.reopen()
             }
-            for sort in [[], [SortKey("team.name"), SortKey("goals", ascending: false)]] {
+            for sort in [
+                [], [SortComponent("team.name"), SortComponent("goals", ascending: false)],
+            ] {
                 let request = try CompiledRequest(
-                    FetchRequest(
+                    FetchDescriptor(
                         entity: "Player",
                         predicate: try ObjectPredicate(
                             format: "team.wins >= 1 OR ANY tags.label = 'a' OR goals > 2"),

@@ -62,7 +62,7 @@ import Testing
         }
         let wanted = try #require(values.first { !$0.isNull })
         let plan = try indexed.fetch(
-            FetchRequest(
+            FetchDescriptor(
                 entity: "Thing",
                 predicate: try ObjectPredicate(format: "\(name) == %@", arguments: [.value(wanted)])
             )

@@ -8,13 +8,13 @@ import Testing
 
 /// Look-ups by a unique value, compared with fetches.
 @Suite(.ownThread) struct KeyLookupTests {
-    private func request(_ entity: String, _ key: String, _ value: Value) -> FetchRequest {
+    private func request(_ entity: String, _ key: String, _ value: Value) -> FetchDescriptor {
         let comparison = Comparison(.keyPath([key]), .equal, .constant(value))
-        return FetchRequest(entity: entity, predicate: .comparison(comparison))
+        return FetchDescriptor(entity: entity, predicate: .comparison(comparison))
     }
 
     /// Returns the objects found by both; they have to agree.
-    private func found(_ request: FetchRequest, _ bench: StoreBench) throws -> StoredObjects {
+    private func found(_ request: FetchDescriptor, _ bench: StoreBench) throws -> StoredObjects {
         let model = try bench.model
         let lookup = try #require(KeyLookup(request, in: model), "\(request)")
         let fetched = try bench.store.fetch(CompiledRequest(request, in: model))
@@ -124,7 +124,7 @@ import Testing
         let model = try bench.model
         let plain = request("Team", "name", .string("Lions"))
         #expect(KeyLookup(plain, in: model) != nil)
-        func isNone(_ change: (inout FetchRequest) -> Void) -> Bool {
+        func isNone(_ change: (inout FetchDescriptor) -> Void) -> Bool {
             var other = plain
             change(&other)
             return KeyLookup(other, in: model) == nil
@@ -132,7 +132,7 @@ import Testing
         #expect(!isNone { $0.limit = 1 })
         #expect(isNone { $0.limit = 0 })
         #expect(isNone { $0.offset = 1 })
-        #expect(isNone { $0.sort = [SortKey("nothing")] })
+        #expect(isNone { $0.sort = [SortComponent("nothing")] })
         #expect(isNone { $0.predicate = nil })
         #expect(isNone { $0.entity = "Nothing" })
         for format in [

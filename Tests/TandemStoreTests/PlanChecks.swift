@@ -7,7 +7,7 @@ import Testing
 
 /// A request and its result at one position, found by evaluating every row there.
 struct ExpectedFetch: Sendable {
-    let request: FetchRequest
+    let request: FetchDescriptor
     let compiled: CompiledRequest
     /// All matches in order, regardless of the request's limit.
     let matches: [StoredObject]
@@ -15,7 +15,7 @@ struct ExpectedFetch: Sendable {
     /// Creates a random request on the current content of a shelf.
     init(_ shelf: inout RandomShelf) throws { try self.init(try shelf.request(), in: shelf) }
 
-    init(_ request: FetchRequest, in shelf: RandomShelf) throws {
+    init(_ request: FetchDescriptor, in shelf: RandomShelf) throws {
         self.request = request
         compiled = try CompiledRequest(request, in: try shelf.bench.model)
         matches = try shelf.matches(compiled)
@@ -81,7 +81,7 @@ struct ExpectedFetch: Sendable {
 
 /// A list at one position, object by object, found by evaluating every row there.
 struct ExpectedList: Sendable {
-    var request: FetchRequest
+    var request: FetchDescriptor
     var details: ListDetails
     let compiled: CompiledRequest
     let part: FetchResultKind
@@ -95,7 +95,7 @@ struct ExpectedList: Sendable {
         var links: [ObjectReference?]
     }
 
-    init(_ request: FetchRequest, _ details: ListDetails, in shelf: RandomShelf) throws {
+    init(_ request: FetchDescriptor, _ details: ListDetails, in shelf: RandomShelf) throws {
         (self.request, self.details) = (request, details)
         let compiled = try CompiledRequest(
             request, sectionKeyPath: details.sectionKeyPath, in: try shelf.bench.model)
@@ -165,10 +165,10 @@ extension RandomShelf {
 
     /// Returns a random list of the shelf's current content; of all objects if `isWhole` is set.
     mutating func list(isWhole: Bool = false) throws -> ExpectedList {
-        var request = FetchRequest(
+        var request = FetchDescriptor(
             entity: Int.random(in: 0..<5, using: &random) > 0 ? "File" : "Image")
         let sort = Self.sorts.randomElement(using: &random) ?? []
-        request.sort = sort.compactMap { SortKey($0) }
+        request.sort = sort.compactMap { SortComponent($0) }
         let predicates = [nil, nil, nil, "size > 3", "kind == 'a'", "folder.kind == 'a'"]
         if let format = predicates.randomElement(using: &random) ?? nil, !isWhole {
             request.predicate = try ObjectPredicate(format: format)

@@ -19,7 +19,7 @@ import Testing
                     "Dog", $0,
                     ["name": .string("n\($0)"), "weight": .double(Double($0) / 10)])
             })
-        let request = FetchRequest(
+        let request = FetchDescriptor(
             entity: "Animal", predicate: try ObjectPredicate(format: "name >= 'n'"))
         let found = try bench.store.fetch(
             try CompiledRequest(request, in: try bench.model), for: .rows)
@@ -35,7 +35,7 @@ import Testing
                 }
             })
         let many = { (count: Int) in (0..<count).map(String.init).joined(separator: ", ") }
-        let request = FetchRequest(
+        let request = FetchDescriptor(
             entity: "Pair",
             predicate: try ObjectPredicate(
                 format: "a IN {\(many(1_000))} AND b IN {\(many(2_000))}"))
@@ -57,7 +57,7 @@ import Testing
         for (a, b, count) in [(32, 32, 1_024), (33, 32, nil), (1, 4_000, 4_000), (4_000, 1, 4_000)]
         {
             let format = "a IN {\(many(a))} AND b IN {\(many(b))}"
-            let request = FetchRequest(
+            let request = FetchDescriptor(
                 entity: "Pair", predicate: try ObjectPredicate(format: format))
             let compiled = try CompiledRequest(request, in: model)
             let constraint = try #require(compiled.entity.uniqueness.first)
@@ -83,7 +83,7 @@ import Testing
         ] {
             let parts = (1...count).map { $0 % 2 == 0 ? "a == \($0)" : "b == \($0)" }
             let predicate = try ObjectPredicate(format: parts.joined(separator: " OR "))
-            let found = try bench.fetch(FetchRequest(entity: "Pair", predicate: predicate))
+            let found = try bench.fetch(FetchDescriptor(entity: "Pair", predicate: predicate))
             #expect(found.objects.map(\.object.number) == Array(1...UInt64(count)))
             #expect(found.plan.hasPrefix(way), "\(found.plan)")
             #expect(found.rowsRead == (way == "scan" ? 2_000 : count))

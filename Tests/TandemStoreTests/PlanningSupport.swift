@@ -309,10 +309,10 @@ struct RandomShelf {
         ])
     }
 
-    mutating func request() throws -> FetchRequest {
+    mutating func request() throws -> FetchDescriptor {
         let count = Int.random(in: 0...3, using: &random)
         let text = (0..<count).map { _ in condition() }.joined(separator: " AND ")
-        var request = FetchRequest(entity: some(["File", "File", "Image"]))
+        var request = FetchDescriptor(entity: some(["File", "File", "Image"]))
         if !text.isEmpty { request.predicate = try ObjectPredicate(format: text) }
         let keys = [
             "size", "kind", "rate", "name", "price", "folder.kind", "isOld", "folder",
@@ -323,7 +323,7 @@ struct RandomShelf {
             ["-kind", "-size"], ["name"], ["-name"], ["kind", "-rate", "name"], ["size", "size"],
             ["-kind", "rate", "-name"], ["-kind", "-rate"], [some(keys), "-" + some(keys)],
         ]
-        request.sort = (sorts.randomElement(using: &random) ?? []).compactMap { SortKey($0) }
+        request.sort = (sorts.randomElement(using: &random) ?? []).compactMap { SortComponent($0) }
         request.includesSubentities = Int.random(in: 0..<5, using: &random) > 0
         if Int.random(in: 0..<3, using: &random) > 0 {
             request.limit = Int.random(in: 0...12, using: &random)
@@ -336,7 +336,7 @@ struct RandomShelf {
 
     /// Returns the objects that match a request, sorted by key, by evaluating every existing
     /// object.
-    func expected(_ request: FetchRequest) throws -> [ObjectReference] {
+    func expected(_ request: FetchDescriptor) throws -> [ObjectReference] {
         try matches(try CompiledRequest(request, in: try bench.model)).map(\.object)
     }
 
@@ -358,7 +358,7 @@ struct RandomShelf {
     }
 }
 
-extension FetchRequest {
+extension FetchDescriptor {
     /// Returns the slice of a list that offset and limit select.
     func slice<Element>(of list: [Element]) -> [Element] {
         Array(list.dropFirst(max(0, offset)).prefix(limit.map { max(0, $0) } ?? .max))

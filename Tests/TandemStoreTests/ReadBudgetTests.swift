@@ -10,7 +10,7 @@ import Testing
     private static let stop = StoreError(.interrupted, "the test ends the read")
 
     /// Predicates and sort keys whose plans cover every access path.
-    private static let requests: [(format: String?, sort: [SortKey])] = [
+    private static let requests: [(format: String?, sort: [SortComponent])] = [
         (nil, []), (nil, ["folder.kind", "size"]), ("size > 3", ["name"]),
         ("size < 60 OR kind == 'a'", []), ("folder.kind == 'usual'", ["-size"]),
         ("ANY labels.color == 'blue'", []), ("size < 3 AND ANY folder.files.size > 98", []),
@@ -27,7 +27,7 @@ import Testing
         let model = try #require(view.model)
         for (format, sort) in Self.requests {
             let predicate = try format.map { try ObjectPredicate(format: $0) }
-            let request = FetchRequest(entity: "File", predicate: predicate, sort: sort)
+            let request = FetchDescriptor(entity: "File", predicate: predicate, sort: sort)
             let details = ListDetails(
                 sectionKeyPath: sort.first?.keyPath == "folder.kind" ? "folder.kind" : nil,
                 hops: [["folder"]], rowsUpTo: 10)
@@ -83,7 +83,7 @@ import Testing
         try bench.store.checkpoint()
         let next = try bench.store.snapshot()
         defer { next.end() }
-        let all = try CompiledRequest(FetchRequest(entity: "File"), in: try bench.model)
+        let all = try CompiledRequest(FetchDescriptor(entity: "File"), in: try bench.model)
         #expect(try next.fetch(all).count == 2_001)
         #expect(try bench.store.check().isClean)
     }
@@ -216,7 +216,7 @@ import Testing
         ] {
             let predicate = try ObjectPredicate(format: format)
             let request = try CompiledRequest(
-                FetchRequest(entity: "File", predicate: predicate), in: try bench.model)
+                FetchDescriptor(entity: "File", predicate: predicate), in: try bench.model)
             for part in [FetchResultKind.rows, .references, .count] {
                 let budget = bench.store.readBudget(work: 4_096)
                 let found = try bench.store.fetchLittle(request, for: part, budget: budget)

@@ -149,7 +149,7 @@ import Testing
             let codes = (0...40).map(String.init).joined(separator: ", ")
             for format in ["ANY labels.color == 'a'", "size > -21", "code IN {\(codes)}"] {
                 let predicate = try ObjectPredicate(format: format)
-                requests.append(FetchRequest(entity: "File", predicate: predicate))
+                requests.append(FetchDescriptor(entity: "File", predicate: predicate))
             }
             let store = shelf.bench.store
             for (key, value) in try shelf.bench.entries(table) {
@@ -200,7 +200,7 @@ import Testing
         try bench.store.checkpoint()
         let snapshot = try bench.store.snapshot()
         defer { snapshot.end() }
-        let request = try CompiledRequest(FetchRequest(entity: "Player"), in: try bench.model)
+        let request = try CompiledRequest(FetchDescriptor(entity: "Player"), in: try bench.model)
         let before = try snapshot.fetch(request).objects
         try bench.apply([try bench.insert("Player", 900, [:])])
         try bench.store.revert()
@@ -229,7 +229,7 @@ import Testing
         let bench = try StoreBench(options: options)
         try bench.apply([try bench.insert("Tag", 1, [:])])
         try bench.store.checkpoint()
-        let request = try CompiledRequest(FetchRequest(entity: "Tag"), in: try bench.model)
+        let request = try CompiledRequest(FetchDescriptor(entity: "Tag"), in: try bench.model)
         /// Snapshots, each with its number of objects.
         var held = try (0..<3).map { _ in (try bench.store.snapshot(), 1) }
         for number in 2...6 {

@@ -147,7 +147,7 @@ final class StoreBench {
         return try store.owner(of: index, try row(name, values), entity)?.number
     }
 
-    func fetch(_ request: FetchRequest) throws -> FetchResult {
+    func fetch(_ request: FetchDescriptor) throws -> FetchResult {
         try store.fetch(try CompiledRequest(request, in: try model))
     }
 
@@ -156,7 +156,7 @@ final class StoreBench {
     func indexPlan(_ entity: String, _ format: String) throws -> String {
         let predicate = try ObjectPredicate(format: format)
         let request = try CompiledRequest(
-            FetchRequest(entity: entity, predicate: predicate), in: try model)
+            FetchDescriptor(entity: entity, predicate: predicate), in: try model)
         let plans = FetchPlan.plans(for: request, .references)
         let found = try plans.map {
             try store.fetch(request, by: $0, for: .references).references
@@ -167,7 +167,7 @@ final class StoreBench {
 
     func numbers(_ entity: String, _ format: String, _ arguments: [Value] = []) throws -> [UInt64] {
         try fetch(
-            FetchRequest(
+            FetchDescriptor(
                 entity: entity,
                 predicate: try ObjectPredicate(
                     format: format, arguments: arguments.map { .value($0) }))

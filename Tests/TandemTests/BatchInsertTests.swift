@@ -300,7 +300,8 @@ import Testing
         try context.execute(BatchInsertRequest(entity: "Content", rows: rows))
         try check(context, 3)
         #expect(
-            try context.fetch(Content.self, where: "size = 1").first?.name.utf8.count == 3 << 20)
+            try context.fetch(Content.self, where: .text("size = 1")).first?.name.utf8.count == 3
+                << 20)
     }
 
     @Test func `law 3: rows land in the properties they were meant for when the model changes`()

@@ -15,7 +15,9 @@ import Testing
         #expect(result.position == context.position)
     }
 
-    private func list(_ context: ManagedObjectContext) throws -> FetchedResultsController {
+    private func list(_ context: ManagedObjectContext) throws -> FetchedResultsController<
+        ManagedObject
+    > {
         let request = FetchRequest(entity: "Content", sort: ["size", "-name"])
         let list = try FetchedResultsController(
             fetchRequest: request, context: context, sectionNameKeyPath: "size")
@@ -33,9 +35,10 @@ import Testing
         try fill(context, 2_500)
         #expect(try context.count(for: FetchRequest(entity: "Content")) == 2_500)
         let update = try context.execute(
-            BatchUpdateRequest(Content.self, where: "size < 5", set: ["size": 11, "name": nil]))
+            BatchUpdateRequest(
+                Content.self, where: .text("size < 5"), set: ["size": 11, "name": nil]))
         #expect(update.count == 1_250)
-        let delete = try context.execute(BatchDeleteRequest(Content.self, where: "size = 9"))
+        let delete = try context.execute(BatchDeleteRequest(Content.self, where: .text("size = 9")))
         #expect(delete.count == 250)
         #expect(delete.position == context.position)
         #expect(try other.reach(delete.position) == delete.position)
@@ -46,7 +49,8 @@ import Testing
             try list.performFetch()
             #expect(list.sections.map(\.objectIDs) == held)
         }
-        #expect(try other.fetch(Content.self, where: "size = 11", limit: 1).first?.name == "")
+        #expect(
+            try other.fetch(Content.self, where: .text("size = 11"), limit: 1).first?.name == "")
     }
 
     @Test func `the async forms do the same`() async throws {
@@ -57,10 +61,10 @@ import Testing
         #expect(inserted.count == 1_200)
         let updated = try await context.execute(
             BatchUpdateRequest(
-                Content.self, where: "size < %d", [.value(.int(3))], set: ["name": "x"]))
+                Content.self, where: .text("size < %d", 3), set: ["name": "x"]))
         #expect(updated.count == 3)
         let deleted = try await context.execute(
-            BatchDeleteRequest(Content.self, where: "size > 99"))
+            BatchDeleteRequest(Content.self, where: .text("size > 99")))
         #expect(deleted.count == 1_100)
         #expect(try await context.fetch(Content.self).count == 100)
     }
@@ -134,7 +138,9 @@ import Testing
             code { try context.execute(BatchUpdateRequest(all, set: ["size": "text"])) }
                 == .validation)
         #expect(
-            code { try context.execute(BatchDeleteRequest(Content.self, where: "size = = 1")) }
+            code {
+                try context.execute(BatchDeleteRequest(Content.self, where: .text("size = = 1")))
+            }
                 == .invalidPredicate)
         #expect(
             code {

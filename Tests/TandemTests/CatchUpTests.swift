@@ -13,7 +13,7 @@ import Testing
     @MainActor private final class Reader {
         let container: PersistentContainer
         let context: ManagedObjectContext
-        let lists: [FetchedResultsController]
+        let lists: [FetchedResultsController<ManagedObject>]
         let recorders: [ChangeRecorder]
         let steps: Recorder
         /// Whether the test has to sort fetched objects because the daemon is a fake one, which
@@ -28,7 +28,7 @@ import Testing
                 entities: [Bucket.self, Content.self], author: "reader", transport: transport,
                 limits: limits)
             context = container.makeContext(name: "view", mergesAutomatically: true)
-            var lists: [FetchedResultsController] = []
+            var lists: [FetchedResultsController<ManagedObject>] = []
             for sort in ["name", "size"] {
                 let request = FetchRequest(
                     entity: "Content",
@@ -59,7 +59,7 @@ import Testing
         }
 
         private func isBefore(
-            _ a: ManagedObject, _ b: ManagedObject, _ list: FetchedResultsController
+            _ a: ManagedObject, _ b: ManagedObject, _ list: FetchedResultsController<ManagedObject>
         ) -> Bool {
             guard let (a, b) = (a, b) as? (Content, Content) else { return false }
             let size = list === lists[1] ? (a.size, b.size) : (0, 0)

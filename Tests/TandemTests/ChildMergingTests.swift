@@ -107,7 +107,9 @@ import Testing
         all[2].name = "a"
         child.delete(all[4])
         let request = { (format: String?) in
-            try child.fetch(Content.self, where: format, sort: ["name"]).map(\.name)
+            var request = FetchRequest(Content.self, sort: ["name"])
+            request.predicate = try format.map { try ObjectPredicate(format: $0) }
+            return try child.fetch(request).map(\.name)
         }
         #expect(try request(nil) == ["a", "b", "d", "z"])
         #expect(try request("name < 'b'") == ["a"])

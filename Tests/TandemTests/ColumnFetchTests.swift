@@ -78,7 +78,7 @@ import Testing
         let request = FetchRequest(entity: "Content")
         let before = try context.fetchDictionaries(request, byBucket)
         let other = container.makeContext(name: "other")
-        let nine = try #require(try other.fetch(Content.self, where: "size = 9").first)
+        let nine = try #require(try other.fetch(Content.self, where: .text("size = 9")).first)
         nine.size = 19
         #expect(try other.fetchDictionaries(request, byBucket) == before)
         let position = try other.save()
@@ -86,7 +86,7 @@ import Testing
         #expect(after.first == row(nil, 1, 19, 19))
         #expect(context.position == position)
         // A group name reached through a relationship also changes with the save.
-        let red = try #require(try other.fetch(Bucket.self, where: "name = 'red'").first)
+        let red = try #require(try other.fetch(Bucket.self, where: .text("name = 'red'")).first)
         red.name = "green"
         try other.save()
         let names = try context.fetchDictionaries(request, byBucket).map { $0["bucket.name"] }

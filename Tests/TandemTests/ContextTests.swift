@@ -17,7 +17,7 @@ let buckets = Model(Bucket.self, Content.self)
         context = container.makeContext(name: "test")
     }
 
-    func all(_ entity: String) -> FetchRequest { FetchRequest(entity: entity) }
+    func all(_ entity: String) -> FetchRequest<ManagedObject> { FetchRequest(entity: entity) }
 
     @Test func `an inserted object has its final id before it is saved`() throws {
         let bucket = try context.insert(Bucket.self)

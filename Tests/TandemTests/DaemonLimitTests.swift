@@ -9,7 +9,7 @@ import Testing
 @Suite(.ownThread) struct DaemonLimitTests {
     private func controller(
         _ context: ManagedObjectContext
-    ) throws -> FetchedResultsController {
+    ) throws -> FetchedResultsController<ManagedObject> {
         try FetchedResultsController(
             fetchRequest: FetchRequest(entity: "Content", sort: ["name"]), context: context)
     }
@@ -25,7 +25,8 @@ import Testing
         let context = container.viewContext
         let first = try controller(context)
         try first.performFetch()
-        var second: FetchedResultsController? = try controller(container.makeContext(name: "other"))
+        var second: FetchedResultsController<ManagedObject>? = try controller(
+            container.makeContext(name: "other"))
         try second?.performFetch()
         // A repeated fetch does not take a second controller slot.
         try second?.performFetch()

@@ -61,7 +61,7 @@ import Testing
 
     @Test func `opening a list from its cache is traced as a fetch`() throws {
         reader.core.cacheDirectory = fixture.cacheDirectory
-        func open() throws -> FetchedResultsController {
+        func open() throws -> FetchedResultsController<ManagedObject> {
             let list = try FetchedResultsController(
                 fetchRequest: FetchRequest(entity: "Content", sort: ["name"]), context: reader,
                 cacheName: "list")
@@ -98,8 +98,8 @@ import Testing
         let rows = (0..<3).map { BatchValues(["size": .int(Int64($0))]) }
         let inserted = try reader.execute(BatchInsertRequest(entity: "Content", rows: rows))
         let updated = try reader.execute(
-            BatchUpdateRequest(Content.self, where: "size > 0", set: ["size": 9]))
-        let deleted = try reader.execute(BatchDeleteRequest(Content.self, where: "size < 9"))
+            BatchUpdateRequest(Content.self, where: .text("size > 0"), set: ["size": 9]))
+        let deleted = try reader.execute(BatchDeleteRequest(Content.self, where: .text("size < 9")))
         let did = [("insert", inserted, 3), ("update", updated, 2), ("delete", deleted, 1)]
         #expect(
             lines.drain()
@@ -111,7 +111,7 @@ import Testing
 
     private func list(
         _ format: String?, of entity: String, limit: Int? = nil
-    ) throws -> FetchedResultsController {
+    ) throws -> FetchedResultsController<ManagedObject> {
         var request = FetchRequest(entity: entity, sort: ["name"], limit: limit)
         request.predicate = try format.map { try ObjectPredicate(format: $0) }
         let list = try FetchedResultsController(fetchRequest: request, context: reader)

@@ -56,13 +56,13 @@ final class Singer: ManagedObject, ManagedEntity {
         #expect(singer.folded == "elan" && choir.memberCount == 1)
         #expect(!singer.hasChanges && !choir.hasChanges)
         let other = container.makeContext(name: "second")
-        let seen = try #require(try other.fetch(Choir.self, where: "memberCount = 1").first)
+        let seen = try #require(try other.fetch(Choir.self, where: .text("memberCount = 1")).first)
         #expect(seen.memberCount == 1)
         // A different case of the same letters changes the name, but not the folded text.
         singer.name = "ÉLAN"
         #expect(singer.folded == "elan")
         try context.save()
-        #expect(try other.fetch(Singer.self, where: "folded = 'elan'").first?.name == "ÉLAN")
+        #expect(try other.fetch(Singer.self, where: .text("folded = 'elan'")).first?.name == "ÉLAN")
         context.delete(singer)
         try other.reach(try context.save())
         #expect(seen.memberCount == 0 && choir.memberCount == 0)

@@ -207,7 +207,7 @@ final class FakeSession: Sendable {
 
     /// Returns the placements of a list without relationships.
     private func places(
-        of found: [FakeDaemon.Stored], _ request: FetchRequest, _ list: ListDetails
+        of found: [FakeDaemon.Stored], _ request: FetchDescriptor, _ list: ListDetails
     ) -> ListPlacements? {
         guard
             let compiled = try? CompiledRequest(

@@ -72,7 +72,9 @@ import Testing
     {
         let context = context()
         var (sizes, counts): ([Int], [Int]) = ([], [])
-        for try await batch in try context.batches(of: Content.self, sort: ["size"], size: 3) {
+        for try await batch in context.batches(
+            for: FetchRequest(Content.self, sort: ["size"]), size: 3)
+        {
             try stir()
             #expect(batch.allSatisfy { $0.bucket?.name == "old" })
             sizes += batch.map(\.size)
@@ -113,7 +115,7 @@ import Testing
         async throws
     {
         let context = context(listed: 100)
-        let batches = try context.batches(of: Content.self, sort: ["size"], size: 4)
+        let batches = context.batches(for: FetchRequest(Content.self, sort: ["size"]), size: 4)
         #expect(script.questions == 0)
         var held: [Int] = []
         var asked: [Int] = []
@@ -134,7 +136,7 @@ import Testing
         for way in 0..<3 {
             var kept: Content?
             do {
-                for try await batch in try context.batches(of: Content.self, size: 3) {
+                for try await batch in context.batches(for: FetchRequest(Content.self), size: 3) {
                     #expect(try pins(context) == 1)
                     kept = batch[0]
                     if way == 0 { break }
@@ -203,20 +205,27 @@ import Testing
             for try await batch in batches { sizes += batch.map(\.size) }
             return sizes
         }
-        let sort = ["size"]
-        #expect(try await sizes(context.batches(of: Content.self, sort: sort)) == Array(0..<20))
-        let late = try await sizes(context.batches(of: Content.self, sort: sort, at: end))
+        let sort: [SortKey<Content>] = ["size"]
+        #expect(
+            try await sizes(context.batches(for: FetchRequest(Content.self, sort: sort)))
+                == Array(0..<20))
+        let late = try await sizes(
+            context.batches(for: FetchRequest(Content.self, sort: sort), at: end))
         #expect(late == [-1] + (100..<119))
         try await context.unpin()
-        #expect(try await sizes(context.batches(of: Content.self, sort: sort)) == late)
-        let early = try await sizes(context.batches(of: Content.self, sort: sort, at: start))
+        #expect(
+            try await sizes(context.batches(for: FetchRequest(Content.self, sort: sort))) == late)
+        let early = try await sizes(
+            context.batches(for: FetchRequest(Content.self, sort: sort), at: start))
         #expect(early == Array(0..<20))
     }
 
     @Test func `a lost connection is re-established within the loop`() async throws {
         let context = context()
         var sizes: [Int] = []
-        for try await batch in try context.batches(of: Content.self, sort: ["size"], size: 3) {
+        for try await batch in context.batches(
+            for: FetchRequest(Content.self, sort: ["size"]), size: 3)
+        {
             sizes += batch.map(\.size)
             try stir()
             script.cut()
@@ -252,7 +261,7 @@ import Testing
     @Test func `a loop whose objects are saved, or whose history has expired, fails`() async throws
     {
         let context = context()
-        var iterator = try context.batches(of: Content.self, size: 3).makeAsyncIterator()
+        var iterator = context.batches(for: FetchRequest(Content.self), size: 3).makeAsyncIterator()
         let first = try #require(try await iterator.next(isolation: #isolation)?.first)
         first.name = "mine"
         try await first.managedObjectContext?.save()
@@ -262,7 +271,7 @@ import Testing
         } catch let error as TandemError {
             #expect(error.code == .usage)
         }
-        iterator = try context.batches(of: Content.self, size: 3).makeAsyncIterator()
+        iterator = context.batches(for: FetchRequest(Content.self), size: 3).makeAsyncIterator()
         _ = try await iterator.next(isolation: #isolation)
         var model = try #require(writer.session).model.model
         model.entities["Spare"] = Entity("Spare")

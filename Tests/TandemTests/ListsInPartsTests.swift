@@ -32,13 +32,13 @@ import Testing
 
     private func list(
         _ context: ManagedObjectContext, sort: [String] = ["name"], sections: String? = nil
-    ) throws -> FetchedResultsController {
+    ) throws -> FetchedResultsController<ManagedObject> {
         try FetchedResultsController(
             fetchRequest: FetchRequest(entity: "Content", sort: sort.compactMap { SortKey($0) }),
             context: context, sectionNameKeyPath: sections)
     }
 
-    private func names(_ list: FetchedResultsController) -> [Value] {
+    private func names(_ list: FetchedResultsController<ManagedObject>) -> [Value] {
         list.fetchedObjects.map { $0["name"] }
     }
 
@@ -85,10 +85,12 @@ import Testing
         }
     }
 
-    private func open(_ list: FetchedResultsController) throws { try list.performFetch() }
+    private func open(_ list: FetchedResultsController<ManagedObject>) throws {
+        try list.performFetch()
+    }
 
     /// Compares a list with a fresh fetch of its request.
-    private func check(_ list: FetchedResultsController, _ comment: Comment) throws {
+    private func check(_ list: FetchedResultsController<ManagedObject>, _ comment: Comment) throws {
         // While these are retained, no bucket has to be loaded for its name.
         let buckets = try list.context.fetch(Bucket.self)
         let fetched = try list.context.fetch(list.fetchRequest)

@@ -31,7 +31,7 @@ final class Note: ManagedObject, ManagedEntity {
 
     private func controller(
         _ format: String, sections: String? = nil, in context: ManagedObjectContext
-    ) throws -> FetchedResultsController {
+    ) throws -> FetchedResultsController<ManagedObject> {
         var request = FetchRequest(entity: "Note", sort: [SortKey("title")])
         request.predicate = try ObjectPredicate(format: format)
         let controller = try FetchedResultsController(

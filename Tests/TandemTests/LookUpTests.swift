@@ -71,7 +71,7 @@ import Testing
         }
         #expect(negative.code == .usage)
         let property = try #require(throws: TandemError.self) {
-            try reader.fetch(Content.self, where: "nothing == 1")
+            try reader.fetch(Content.self, where: .text("nothing == 1"))
         }
         #expect(property.code == .unknownProperty)
         #expect(try found("first").count == 1)

@@ -8,7 +8,7 @@ actor LoopWindow {
 
     private let container: PersistentContainer
     private var context: ManagedObjectContext?
-    private var list: FetchedResultsController?
+    private var list: FetchedResultsController<ManagedObject>?
     private var ears: LoopEars?
 
     init(_ loop: HandMadeLoop, _ container: PersistentContainer) {
@@ -73,7 +73,9 @@ final class LoopEars: FetchedResultsControllerDelegate {
 
     init(_ loop: HandMadeLoop) { self.loop = loop }
 
-    func controller(_ controller: FetchedResultsController, didChange change: ControllerChange) {
+    func controller(
+        _ controller: FetchedResultsController<ManagedObject>, didChange change: ControllerChange
+    ) {
         changes += 1
         isOnLoop = isOnLoop && loop.isCurrent
         guard let reply else { return }

@@ -44,11 +44,12 @@ private struct ContentRow: ObjectValue, Equatable {
             try context.reach(position)
             try context.existingObject(with: row.id).size = 3
             try context.object(with: row.id).name += "!"
-            return try context.fetchValues(ContentRow.self, sort: ["name"])
+            return try context.fetchValues(ContentRow.self, for: FetchRequest(sort: ["name"]))
         }
         #expect(rows.map(\.name) == ["a", "b!"] && rows.map(\.bucket) == ["in", nil])
         #expect(rows[1].id == row.id && row.name == "b")
-        let found = try await context.fetchValues(ContentRow.self, where: "name == 'b'")
+        let found = try await context.fetchValues(
+            ContentRow.self, for: FetchRequest(where: .text("name == 'b'")))
         #expect(found == [row])
     }
 

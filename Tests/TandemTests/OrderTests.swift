@@ -262,7 +262,7 @@ let orderedTypes: [any ManagedEntity.Type] = [Squad.self, Runner.self, Song.self
         try context.save()
         let named = (\Squad.runners).any(\.name == "b")
         #expect(try context.fetch(Squad.self, where: named) == [squad])
-        #expect(try context.fetch(Squad.self, where: "runners.@count = 2") == [squad])
+        #expect(try context.fetch(Squad.self, where: .text("runners.@count = 2")) == [squad])
         let none = try context.fetch(
             Squad.self, where: #Predicate { $0.runners.contains { $0.name == "c" } })
         #expect(none.isEmpty)
@@ -304,7 +304,7 @@ let orderedTypes: [any ManagedEntity.Type] = [Squad.self, Runner.self, Song.self
         try context.execute(
             BatchInsertRequest(
                 entity: "Squad", rows: [BatchValues([:], objects: ["songs": ids])]))
-        let squads = try context.fetch(Squad.self, where: "songs.@count = 3")
+        let squads = try context.fetch(Squad.self, where: .text("songs.@count = 3"))
         #expect(squads.first?.songs.map(\.name) == ["y", "z", "x"])
     }
 }

@@ -44,14 +44,16 @@ import Testing
 
     private func request(
         _ format: String? = nil, sort: String = "size", limit: Int? = nil
-    ) throws -> FetchRequest {
+    ) throws -> FetchRequest<ManagedObject> {
         var request = FetchRequest(entity: "Content", sort: [SortKey(sort)].compactMap { $0 })
         request.predicate = try format.map { try ObjectPredicate(format: $0) }
         request.limit = limit
         return request
     }
 
-    private func list(_ request: FetchRequest) throws -> FetchedResultsController {
+    private func list(_ request: FetchRequest<ManagedObject>) throws -> FetchedResultsController<
+        ManagedObject
+    > {
         let list = try FetchedResultsController(fetchRequest: request, context: reader)
         try list.performFetch()
         return list
@@ -76,7 +78,7 @@ import Testing
         if case .fetch = message { true } else { false }
     }
 
-    private func ids(_ request: FetchRequest) throws -> [ObjectID] {
+    private func ids(_ request: FetchRequest<ManagedObject>) throws -> [ObjectID] {
         try reader.fetch(request).map(\.id)
     }
 
@@ -101,7 +103,7 @@ import Testing
         let first = try list(request("bucket.name = 'x'"))
         contents[0].bucket = buckets[1]
         let end = try writer.save()
-        var second: FetchedResultsController?
+        var second: FetchedResultsController<ManagedObject>?
         try move(to: end, before: isVerdicts) {
             second = try list(request("bucket.name = 'y'"))
         }

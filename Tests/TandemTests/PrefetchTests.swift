@@ -104,8 +104,8 @@ import Testing
 
     @Test func `batches prefetch related objects`() async throws {
         var asked: [Int] = []
-        for try await batch in try context.batches(
-            of: Content.self, sort: ["size"], size: 10, prefetching: ["bucket"])
+        for try await batch in context.batches(
+            for: FetchRequest(Content.self, sort: ["size"]), size: 10, prefetching: ["bucket"])
         {
             let before = script.questions
             asked.append(before)
@@ -143,7 +143,9 @@ import Testing
 
 extension ManagedObjectContext {
     /// Returns the ids of blocking fetches, with and without pending edits.
-    fileprivate func fetchedIDs(_ request: FetchRequest) throws -> ([ObjectID], [ObjectID]) {
+    fileprivate func fetchedIDs(_ request: FetchRequest<ManagedObject>) throws -> (
+        [ObjectID], [ObjectID]
+    ) {
         let with = try fetch(request).map(\.id)
         let without = try fetch(request, includesPendingChanges: false).map(\.id)
         return (with, without)

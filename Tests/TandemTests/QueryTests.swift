@@ -17,10 +17,12 @@ import Testing
     }
 
     @Observable final class Screen {
-        @ObservationIgnored @Query("size > 0", sort: ["-size"]) var rows: FetchedResults<Row>
-        @ObservationIgnored @Query(sort: ["size", "name"], sections: "size", by: \.size)
+        @ObservationIgnored @Query(where: \.size > 0, sort: [.descending(\.size)]) var rows:
+            FetchedResults<Row>
+        @ObservationIgnored @Query(sort: ["size", "name"], sections: \.size, by: \.size)
         var bySize: SectionedFetchResults<Int, Content>
-        @ObservationIgnored @Query("size >", sort: ["size"]) var broken: FetchedResults<Row>
+        @ObservationIgnored @Query(where: .text("size >"), sort: ["size"]) var broken:
+            FetchedResults<Row>
     }
 
     let fixture: Fixture
@@ -106,7 +108,7 @@ import Testing
         let bucket = try writer.insert(Bucket.self)
         contents[1].bucket = bucket
         try save()
-        let query = Query<String, Content>(sort: ["size"], refresh: ["bucket.name"])
+        let query = Query<String, Content>(sort: ["size"], refresh: [\.bucket?.name])
         let rows = query.wrappedValue
         rows.source = .store(reader)
         var published: [[ObjectID]] = []

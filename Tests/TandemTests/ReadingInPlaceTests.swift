@@ -175,7 +175,7 @@ private struct AllShown: ObjectValue, Equatable {
         let (kind, end) = (try writer.insert(Kind.self), try writer.insert(Kind.self))
         (kind.int, kind.text, kind.next) = (1, "a", end)
         try reader.reach(try writer.save())
-        let seen = try #require(try reader.fetch(Kind.self, where: "int == 1").first)
+        let seen = try #require(try reader.fetch(Kind.self, where: .text("int == 1")).first)
         #expect(seen.int == 1 && seen.text == "a" && seen.next?.id == end.id)
         seen.int = 2
         #expect(seen.int == 2 && seen.text == "a" && seen.anyInt == 2)

@@ -24,7 +24,7 @@ final class Recorder: ListParticipant {
     var verdictItem: VerdictItem? {
         guard wantsVerdicts else { return nil }
         return VerdictItem(
-            request: FetchRequest(entity: "Content"), sectionKeyPath: nil, refreshKeyPaths: [])
+            request: FetchDescriptor(entity: "Content"), sectionKeyPath: nil, refreshKeyPaths: [])
     }
 
     func needs(_ group: MergedGroup) -> Bool { wantsVerdicts }

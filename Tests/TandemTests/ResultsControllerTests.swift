@@ -18,7 +18,7 @@ import Testing
     private func controller(
         _ format: String? = nil, sort: [String] = ["name"], sections: String? = nil,
         refresh: [String] = [], limit: Int? = nil, entity: String = "Content"
-    ) throws -> (FetchedResultsController, ChangeRecorder) {
+    ) throws -> (FetchedResultsController<ManagedObject>, ChangeRecorder) {
         var request = FetchRequest(entity: entity, sort: sort.compactMap { SortKey($0) })
         request.predicate = try format.map { try ObjectPredicate(format: $0) }
         request.limit = limit
@@ -47,7 +47,7 @@ import Testing
         return bucket
     }
 
-    private func names(_ controller: FetchedResultsController) -> [String] {
+    private func names(_ controller: FetchedResultsController<ManagedObject>) -> [String] {
         controller.fetchedObjects.map { $0["name"].json.string ?? "nil" }
     }
 
@@ -242,7 +242,7 @@ import Testing
     var onChange: () -> Void = {}
 
     nonisolated func controller(
-        _ controller: FetchedResultsController, didChange change: ControllerChange
+        _ controller: FetchedResultsController<ManagedObject>, didChange change: ControllerChange
     ) {
         MainActor.assumeIsolated {
             changes.append(change)
@@ -251,7 +251,7 @@ import Testing
     }
 
     nonisolated func controller(
-        _ controller: FetchedResultsController, didFailWith error: TandemError
+        _ controller: FetchedResultsController<ManagedObject>, didFailWith error: TandemError
     ) {
         MainActor.assumeIsolated { failures.append(error) }
     }

@@ -28,8 +28,8 @@ import Testing
     private func save() throws { try reader.reach(try writer.save()) }
 
     private func list(
-        _ format: String? = nil, sort: [SortKey] = ["name"], sections: String? = nil
-    ) throws -> FetchedResultsController {
+        _ format: String? = nil, sort: [SortKey<ManagedObject>] = ["name"], sections: String? = nil
+    ) throws -> FetchedResultsController<ManagedObject> {
         try FetchedResultsController(
             fetchRequest: FetchRequest(
                 entity: "Content", predicate: try format.map { try ObjectPredicate(format: $0) },
@@ -41,12 +41,12 @@ import Testing
         var all: [String] = []
         var wrong: [String] = []
 
-        func controllerWillChangeContent(_ controller: FetchedResultsController) {
+        func controllerWillChangeContent(_ controller: FetchedResultsController<ManagedObject>) {
             all.append("will")
         }
 
         func controller(
-            _ controller: FetchedResultsController,
+            _ controller: FetchedResultsController<ManagedObject>,
             didChangeSection section: ResultsChange.SectionChange
         ) {
             switch section {
@@ -56,7 +56,7 @@ import Testing
         }
 
         func controller(
-            _ controller: FetchedResultsController,
+            _ controller: FetchedResultsController<ManagedObject>,
             didChangeObject object: ResultsChange.ObjectChange, id: ObjectID
         ) {
             func text(_ path: ResultsIndexPath) -> String { "\(path.section).\(path.item)" }
@@ -74,14 +74,18 @@ import Testing
             }
         }
 
-        func controllerDidChangeContent(_ controller: FetchedResultsController) {
+        func controllerDidChangeContent(_ controller: FetchedResultsController<ManagedObject>) {
             all.append("did")
         }
 
-        func controller(_ controller: FetchedResultsController, didChange change: ControllerChange)
-        { all.append("change") }
+        func controller(
+            _ controller: FetchedResultsController<ManagedObject>,
+            didChange change: ControllerChange
+        ) { all.append("change") }
 
-        func controller(_ controller: FetchedResultsController, didFailWith error: TandemError) {
+        func controller(
+            _ controller: FetchedResultsController<ManagedObject>, didFailWith error: TandemError
+        ) {
             all.append("failure \(error.code)")
         }
     }
@@ -161,7 +165,7 @@ import Testing
         final class Snapshots: FetchedResultsSnapshotDelegate {
             var firsts: [Bool] = []
             func controller(
-                _ controller: FetchedResultsController,
+                _ controller: FetchedResultsController<ManagedObject>,
                 didChangeContentWith snapshot: FetchedResultsSnapshot
             ) { firsts.append(snapshot.isFirstLoad) }
         }

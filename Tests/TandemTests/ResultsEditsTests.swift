@@ -47,9 +47,10 @@ import Testing
     }
 
     private func list(
-        in context: ManagedObjectContext, sort: [SortKey] = ["size"], limit: Int? = nil,
+        in context: ManagedObjectContext, sort: [SortKey<ManagedObject>] = ["size"],
+        limit: Int? = nil,
         sums: [String] = [], refreshing: [String] = []
-    ) throws -> (FetchedResultsController, ChangeRecorder) {
+    ) throws -> (FetchedResultsController<ManagedObject>, ChangeRecorder) {
         let controller = try FetchedResultsController(
             fetchRequest: FetchRequest(entity: "Content", sort: sort, limit: limit),
             context: context, relationshipKeyPathsForRefreshing: refreshing)
@@ -60,7 +61,7 @@ import Testing
         return (controller, recorder)
     }
 
-    private func sizes(_ controller: FetchedResultsController) -> [Int] {
+    private func sizes(_ controller: FetchedResultsController<ManagedObject>) -> [Int] {
         controller.fetchedObjects.compactMap { ($0 as? Content)?.size }
     }
 
@@ -106,7 +107,8 @@ import Testing
 
     /// Empties the list and merges in one job, so that only the merge reports the edits.
     private func empty(
-        _ controller: FetchedResultsController, _ mine: ManagedObjectContext, _ end: Position
+        _ controller: FetchedResultsController<ManagedObject>, _ mine: ManagedObjectContext,
+        _ end: Position
     ) throws {
         for object in controller.fetchedObjects { mine.delete(object) }
         try mine.reach(end)
@@ -261,7 +263,7 @@ import Testing
 
     // MARK: Sums
 
-    private func expectSum(_ controller: FetchedResultsController) {
+    private func expectSum(_ controller: FetchedResultsController<ManagedObject>) {
         let sum = sizes(controller).reduce(0, +)
         #expect(controller.sum(of: "size") == .int(Int64(sum)))
     }

@@ -34,9 +34,10 @@ import Testing
     }
 
     private func list(
-        _ entity: String = "Content", _ format: String? = nil, sort: [SortKey] = ["size"],
+        _ entity: String = "Content", _ format: String? = nil,
+        sort: [SortKey<ManagedObject>] = ["size"],
         sections: String? = nil, refreshing: [String] = []
-    ) throws -> (FetchedResultsController, ChangeRecorder) {
+    ) throws -> (FetchedResultsController<ManagedObject>, ChangeRecorder) {
         let predicate = try format.map { try ObjectPredicate(format: $0) }
         let list = try FetchedResultsController(
             fetchRequest: FetchRequest(entity: entity, predicate: predicate, sort: sort),

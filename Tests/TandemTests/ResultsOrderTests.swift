@@ -17,7 +17,7 @@ import Testing
     private func controller(
         _ entity: String, sort: [String], refresh: [String] = [],
         where predicate: ObjectPredicate? = nil
-    ) throws -> (FetchedResultsController, ChangeRecorder) {
+    ) throws -> (FetchedResultsController<ManagedObject>, ChangeRecorder) {
         var request = FetchRequest(entity: entity, sort: sort.compactMap { SortKey($0) })
         request.predicate = predicate
         let controller = try FetchedResultsController(
@@ -29,7 +29,7 @@ import Testing
         return (controller, recorder)
     }
 
-    private func names(_ controller: FetchedResultsController) -> String {
+    private func names(_ controller: FetchedResultsController<ManagedObject>) -> String {
         controller.fetchedObjects.map { $0["name"].json.string ?? "nil" }.joined()
     }
 

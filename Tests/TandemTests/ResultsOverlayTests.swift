@@ -30,7 +30,7 @@ import Testing
     private func list(
         _ format: String? = nil, sort: [String] = ["size"], sections: String? = nil,
         limit: Int? = nil, in context: ManagedObjectContext? = nil
-    ) throws -> (FetchedResultsController, ChangeRecorder) {
+    ) throws -> (FetchedResultsController<ManagedObject>, ChangeRecorder) {
         var request = FetchRequest(entity: "Content", sort: sort.compactMap { SortKey($0) })
         request.predicate = try format.map { try ObjectPredicate(format: $0) }
         request.limit = limit
@@ -42,7 +42,7 @@ import Testing
         return (controller, recorder)
     }
 
-    private func sizes(_ controller: FetchedResultsController) -> [Int] {
+    private func sizes(_ controller: FetchedResultsController<ManagedObject>) -> [Int] {
         controller.fetchedObjects.compactMap { ($0 as? Content)?.size }
     }
 

@@ -17,7 +17,7 @@ import Testing
                 Content.entity; Bucket.entity
             })
         return try ResultsPlan(
-            FetchRequest(entity: "Content", sort: ["size"]), sectionKeyPath: nil,
+            FetchDescriptor(entity: "Content", sort: ["size"]), sectionKeyPath: nil,
             refreshKeyPaths: [], in: model)
     }
 

@@ -12,7 +12,7 @@ import Testing
     private func controller(
         _ context: ManagedObjectContext, _ format: String? = nil, sort: [String] = ["name"],
         limit: Int? = nil, entity: String = "Content"
-    ) throws -> (FetchedResultsController, ChangeRecorder) {
+    ) throws -> (FetchedResultsController<ManagedObject>, ChangeRecorder) {
         var request = FetchRequest(entity: entity, sort: sort.compactMap { SortKey($0) })
         request.predicate = try format.map { try ObjectPredicate(format: $0) }
         request.limit = limit
@@ -23,7 +23,7 @@ import Testing
         return (controller, recorder)
     }
 
-    private func names(_ controller: FetchedResultsController) -> [String] {
+    private func names(_ controller: FetchedResultsController<ManagedObject>) -> [String] {
         controller.fetchedObjects.map { $0["name"].json.string ?? "nil" }
     }
 
@@ -98,7 +98,9 @@ import Testing
 
     private func open(
         _ context: ManagedObjectContext
-    ) throws -> (FetchedResultsController, ChangeRecorder) { try controller(context) }
+    ) throws -> (FetchedResultsController<ManagedObject>, ChangeRecorder) {
+        try controller(context)
+    }
 
     private func reach(_ context: ManagedObjectContext, _ position: Position) throws {
         try context.reach(position)

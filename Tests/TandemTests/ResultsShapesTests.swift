@@ -22,7 +22,9 @@ import Testing
         try reader.reach(try writer.save())
     }
 
-    private func controller(sections: String? = nil) throws -> FetchedResultsController {
+    private func controller(sections: String? = nil) throws -> FetchedResultsController<
+        ManagedObject
+    > {
         try FetchedResultsController(
             fetchRequest: FetchRequest(entity: "Content", sort: ["name"]), context: reader,
             sectionNameKeyPath: sections)
@@ -33,11 +35,13 @@ import Testing
         var others = 0
 
         func controller(
-            _ controller: FetchedResultsController,
+            _ controller: FetchedResultsController<ManagedObject>,
             didChangeContentWith snapshot: FetchedResultsSnapshot
         ) { snapshots.append(snapshot) }
 
-        func controllerDidChangeContent(_ controller: FetchedResultsController) { others += 1 }
+        func controllerDidChangeContent(_ controller: FetchedResultsController<ManagedObject>) {
+            others += 1
+        }
     }
 
     @Test
@@ -67,14 +71,16 @@ import Testing
         var others = 0
 
         func controller(
-            _ controller: FetchedResultsController,
+            _ controller: FetchedResultsController<ManagedObject>,
             didChangeContentWith difference: CollectionDifference<ObjectID>, updated: [ObjectID]
         ) {
             self.ids = ids.applying(difference) ?? []
             self.updated += updated
         }
 
-        func controllerDidChangeContent(_ controller: FetchedResultsController) { others += 1 }
+        func controllerDidChangeContent(_ controller: FetchedResultsController<ManagedObject>) {
+            others += 1
+        }
     }
 
     @Test
@@ -128,7 +134,8 @@ import Testing
 
     private final class Titles: FetchedResultsControllerDelegate {
         func controller(
-            _ controller: FetchedResultsController, sectionIndexTitleForSectionName name: String
+            _ controller: FetchedResultsController<ManagedObject>,
+            sectionIndexTitleForSectionName name: String
         ) -> String? { name == "Ö" ? "O" : nil }
     }
 

@@ -7,7 +7,7 @@ import Testing
     let daemon: FakeDaemon
     let container: PersistentContainer
     let context: ManagedObjectContext
-    let controller: FetchedResultsController
+    let controller: FetchedResultsController<ManagedObject>
 
     init() throws {
         daemon = try FakeDaemon(buckets)

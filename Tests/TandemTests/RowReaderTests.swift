@@ -101,10 +101,13 @@ private struct Length: ObjectValue {
     ) throws -> [String] {
         Done.work = work
         defer { Done.work = { _ in } }
-        return try (reader ?? context).fetchValues(Done.self, sort: ["title"]).map(\.title)
+        return try (reader ?? context).fetchValues(Done.self, for: FetchRequest(sort: ["title"]))
+            .map(\.title)
     }
 
-    private func now() throws -> [Done] { try context.fetchValues(Done.self, sort: ["title"]) }
+    private func now() throws -> [Done] {
+        try context.fetchValues(Done.self, for: FetchRequest(sort: ["title"]))
+    }
 
     // MARK: Laws
 
@@ -116,15 +119,17 @@ private struct Length: ObjectValue {
             for step in 0..<24 {
                 try library.step()
                 let place: Comment = "TANDEM_SEED=\(Seed.value(run)) step \(step)"
-                let sort = [["title"], ["-pages"], []][step % 3]
-                let values = try context.fetchValues(BookLine.self, sort: sort)
-                let rows = try context.fetchValues(KeptRow.self, sort: sort).map(\.row)
+                let sort: [SortKey<Book>] = [["title"], ["-pages"], []][step % 3]
+                let values = try context.fetchValues(BookLine.self, for: FetchRequest(sort: sort))
+                let rows = try context.fetchValues(KeptRow.self, for: FetchRequest(sort: sort)).map(
+                    \.row)
                 let objects = try context.fetch(Book.self, sort: sort)
                 let found = objects.map(BookLine.init(of:))
                 try #require(values == found, place)
                 try #require(objects.map { BookLine(RowReader($0)) } == found, place)
                 try #require(rows.map { BookLine($0) } == found, place)
-                let kept = try context.fetchValues(Kept<Book>.self, sort: sort).map(\.object)
+                let kept = try context.fetchValues(Kept<Book>.self, for: FetchRequest(sort: sort))
+                    .map(\.object)
                 try #require(kept == objects, place)
                 // Readers that are kept show what happens later.
                 try library.step()
@@ -137,7 +142,9 @@ private struct Length: ObjectValue {
     @Test func `rows that are not retained leave nothing behind`() throws {
         try books("a", "b", "c")
         #expect(
-            try context.fetchValues(Title.self, sort: ["title"]).map(\.text) == ["a", "b", "c"])
+            try context.fetchValues(Title.self, for: FetchRequest(sort: ["title"])).map(\.text) == [
+                "a", "b", "c",
+            ])
         #expect(context.graph.count == 0 && context.registeredObjects.isEmpty)
     }
 
@@ -177,7 +184,7 @@ private struct Length: ObjectValue {
         (stored[2].remark, stored[2].site) = (long, URL(string: "https://example.org"))
         try other.save()
         for _ in 0..<2 {
-            let lines = try context.fetchValues(BookLine.self, sort: ["title"])
+            let lines = try context.fetchValues(BookLine.self, for: FetchRequest(sort: ["title"]))
             #expect(lines == stored.map { BookLine(of: $0) })
             #expect(lines[0].sequel == ["b", "good", "good", nil, "shelf", "shelf", "shelf"])
             #expect(lines[1].sequel[1] == long && lines[2].remarks == [long, long])
@@ -204,7 +211,8 @@ private struct Length: ObjectValue {
 
     @Test func `a retained reader shows its object, with edits and merges`() throws {
         let stored = try books("a", "b", "c")
-        let kept = try context.fetchValues(KeptRow.self, sort: ["title"]).map(\.row)
+        let kept = try context.fetchValues(KeptRow.self, for: FetchRequest(sort: ["title"])).map(
+            \.row)
         #expect(kept.map(\.title) == ["a", "b", "c"] && kept.map { $0.shelf?.name }.count == 3)
         #expect(context.registeredObjects.isEmpty)
         try context.existingObject(with: kept[1].typedID).title = "edited"
@@ -255,7 +263,8 @@ private struct Length: ObjectValue {
         let held = isHeld ? try context.fetch(Book.self) : []
         var titles: [Title] = []
         let title = ObservationTests.Probe {
-            titles = (try? context.fetchValues(Title.self, sort: ["title"])) ?? []
+            titles =
+                (try? context.fetchValues(Title.self, for: FetchRequest(sort: ["title"]))) ?? []
         }
         var names: [ShelfName] = []
         let name = ObservationTests.Probe {
@@ -280,7 +289,8 @@ private struct Length: ObjectValue {
         try other.save()
         Root.look = { _ = try? $0.fetchValues(Title.self) }
         defer { Root.look = { _ in } }
-        let kept = try context.fetchValues(Kept<Root>.self, sort: ["name"]).map(\.object)
+        let kept = try context.fetchValues(Kept<Root>.self, for: FetchRequest(sort: ["name"])).map(
+            \.object)
         #expect(kept.map(\.name) == ["x", "y", "z"] && context.registeredObjects == Set(kept))
         let found = try kept.map { try context.object(with: $0.typedID) }
         #expect(found.elementsEqual(kept) { $0 === $1 })
@@ -327,7 +337,8 @@ private struct Length: ObjectValue {
         var inner: [[String]] = []
         var kept: [Book] = []
         let titles = try done { book in
-            let all = (try? context.fetchValues(Title.self, sort: ["-title"])) ?? []
+            let all =
+                (try? context.fetchValues(Title.self, for: FetchRequest(sort: ["-title"]))) ?? []
             inner.append(all.map(\.text))
             if book.pages == 2 { kept.append(book.object) }
         }
@@ -354,7 +365,10 @@ private struct Length: ObjectValue {
             }
         }
         defer { Done.work = { _ in } }
-        let values = isAsync ? try await context.fetchValues(Done.self, sort: ["title"]) : try now()
+        let values =
+            isAsync
+            ? try await context.fetchValues(Done.self, for: FetchRequest(sort: ["title"]))
+            : try now()
         #expect(values.map(\.title) == ["a", "b", "y"])
     }
 
@@ -403,12 +417,16 @@ private struct Length: ObjectValue {
         try context.pin()
         stored[0].title = "later"
         let position = try other.save()
-        #expect(try context.fetchValues(Title.self, sort: ["title"]).map(\.text) == ["a", "b"])
+        #expect(
+            try context.fetchValues(Title.self, for: FetchRequest(sort: ["title"])).map(\.text) == [
+                "a", "b",
+            ])
         try context.unpin()
         try context.reach(position)
         let child = context.makeChild(name: "child")
         try child.existingObject(with: stored[1].typedID).title = "child's"
-        let titles = try child.fetchValues(Title.self, sort: ["title"]).map(\.text)
+        let titles = try child.fetchValues(Title.self, for: FetchRequest(sort: ["title"])).map(
+            \.text)
         #expect(titles == ["child's", "later"])
     }
 }

@@ -9,7 +9,9 @@ import Testing
     private final class Counter: FetchedResultsControllerDelegate {
         var count = 0
 
-        func controller(_: FetchedResultsController, didChange _: ControllerChange) { count += 1 }
+        func controller(_: FetchedResultsController<ManagedObject>, didChange _: ControllerChange) {
+            count += 1
+        }
     }
 
     let fixture: Fixture

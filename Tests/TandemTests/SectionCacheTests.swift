@@ -32,7 +32,7 @@ import Testing
     private func open(
         _ name: String? = "list", _ format: String? = nil, sections: String? = "bucket.name",
         sort: [String] = ["bucket.name", "size"], refresh: [String] = []
-    ) throws -> FetchedResultsController {
+    ) throws -> FetchedResultsController<ManagedObject> {
         let container = fixture.container("run")
         container.cacheDirectory = directory
         var request = FetchRequest(entity: "Content", sort: sort.compactMap { SortKey($0) })
@@ -55,7 +55,7 @@ import Testing
         try writer.save()
     }
 
-    private func check(_ list: FetchedResultsController) throws {
+    private func check(_ list: FetchedResultsController<ManagedObject>) throws {
         let fresh = try FetchedResultsController(
             fetchRequest: list.fetchRequest,
             context: fixture.container("fresh").makeContext(name: "fresh"),

@@ -16,7 +16,7 @@ import Testing
         #expect(isSendable(ObservedSave.self) && isSendable(ObserverEvent.self))
         #expect(isSendable(ObjectsChange.self) && isSendable(SaveGap.self))
         #expect(isSendable(Position.self) && isSendable(HistoryPage.self))
-        #expect(isSendable(FetchRequest.self) && isSendable(ObjectPredicate.self))
+        #expect(isSendable(FetchRequest<ManagedObject>.self) && isSendable(ObjectPredicate.self))
         #expect(isSendable(BatchDeleteRequest.self) && isSendable(BatchUpdateRequest.self))
         #expect(isSendable(BatchInsertRequest<[BatchValues]>.self))
         #expect(isSendable(HistoryFilter.self) && isSendable(JournalConsumer.self))
@@ -28,7 +28,7 @@ import Testing
     @Test func `contexts, objects and controllers are not`() {
         #expect(!isSendable(ManagedObjectContext.self) && !isSendable(ContextObserver.self))
         #expect(!isSendable(ManagedObject.self) && !isSendable(Content.self))
-        #expect(!isSendable(FetchedResultsController.self))
+        #expect(!isSendable(FetchedResultsController<ManagedObject>.self))
         #expect(!isSendable(FetchedResults<Int>.self))
     }
 }

@@ -73,7 +73,7 @@ final class Member: ManagedObject, ManagedEntity {
         let found = try typed.objectPredicate
         #expect(found == (try tree(text, arguments)), "\(found)", sourceLocation: place)
         _ = try CompiledRequest(
-            FetchRequest(entity: "Club", predicate: found),
+            FetchDescriptor(entity: "Club", predicate: found),
             in: CompiledModel(Model(Club.self, Member.self)))
     }
 
@@ -84,7 +84,7 @@ final class Member: ManagedObject, ManagedEntity {
         let found = try ObjectPredicate(typed)
         #expect(found == (try tree(text, arguments)), "\(found)", sourceLocation: place)
         _ = try CompiledRequest(
-            FetchRequest(entity: "Club", predicate: found),
+            FetchDescriptor(entity: "Club", predicate: found),
             in: CompiledModel(Model(Club.self, Member.self)))
     }
 
@@ -310,7 +310,7 @@ final class Member: ManagedObject, ManagedEntity {
 
     @Test func `typed fetches find the same objects as their texts`() throws {
         let context = try filled()
-        let text = try context.fetch(Club.self, where: "wins > 2", sort: ["-wins"])
+        let text = try context.fetch(Club.self, where: .text("wins > 2"), sort: ["-wins"])
         #expect(text.map(\.name) == ["club 5", "club 4", "club 3"])
         #expect(try context.fetch(Club.self, where: \.wins > 2, sort: ["-wins"]) == text)
         #expect(try context.fetch(Club.self, where: swift, sort: ["-wins"]) == text)
@@ -332,36 +332,44 @@ final class Member: ManagedObject, ManagedEntity {
 
     @Test func `typed values equal those of their texts`() throws {
         let context = try filled()
-        let text = try context.fetchValues(ClubRow.self, where: "wins > 2", sort: ["-wins"])
+        let text = try context.fetchValues(
+            ClubRow.self, for: FetchRequest(where: .text("wins > 2"), sort: ["-wins"]))
         #expect(text.map(\.name) == ["club 5", "club 4", "club 3"])
-        #expect(try context.fetchValues(ClubRow.self, where: \.wins > 2, sort: ["-wins"]) == text)
-        #expect(try context.fetchValues(ClubRow.self, where: swift, sort: ["-wins"]) == text)
+        #expect(
+            try context.fetchValues(
+                ClubRow.self, for: FetchRequest(where: \.wins > 2, sort: ["-wins"])) == text)
+        #expect(
+            try context.fetchValues(ClubRow.self, for: FetchRequest(where: swift, sort: ["-wins"]))
+                == text)
         let first = try context.fetchValues(
-            ClubRow.self, where: \.wins > 2, sort: ["-wins"], limit: 1)
+            ClubRow.self, for: FetchRequest(where: \.wins > 2, sort: ["-wins"], limit: 1))
         #expect(first == [text[0]])
-        let request = try FetchRequest(Club.self, where: \.wins > 2, sort: ["-wins"], offset: 1)
+        let request = FetchRequest(Club.self, where: \.wins > 2, sort: ["-wins"], offset: 1)
         #expect(try context.fetchValues(ClubRow.self, for: request) == Array(text[1...]))
-        let members = FetchRequest(entity: "Member")
-        #expect(try context.fetchValues(ClubRow.self, for: members).isEmpty)
         #expect(throws: TandemError.self) {
-            try context.fetchValues(ClubRow.self, where: \.doubled > 2)
+            try context.fetchValues(ClubRow.self, for: FetchRequest(where: \.doubled > 2))
         }
     }
 
     @Test func `typed values can be awaited`() async throws {
         let context = try filled()
-        let text = try await context.fetchValues(ClubRow.self, where: "wins > 2", sort: ["-wins"])
-        let typed = try await context.fetchValues(ClubRow.self, where: \.wins > 2, sort: ["-wins"])
-        let other = try await context.fetchValues(ClubRow.self, where: swift, sort: ["-wins"])
+        let text = try await context.fetchValues(
+            ClubRow.self, for: FetchRequest(where: .text("wins > 2"), sort: ["-wins"]))
+        let typed = try await context.fetchValues(
+            ClubRow.self, for: FetchRequest(where: \.wins > 2, sort: ["-wins"]))
+        let other = try await context.fetchValues(
+            ClubRow.self, for: FetchRequest(where: swift, sort: ["-wins"]))
         #expect(text.count == 3 && typed == text && other == text)
     }
 
     @Test func `typed batches equal those of their texts`() async throws {
         let context = try filled()
         let all = [
-            try context.batches(of: Club.self, where: "wins > 2", sort: ["-wins"], size: 2),
-            try context.batches(of: Club.self, where: \.wins > 2, sort: ["-wins"], size: 2),
-            try context.batches(of: Club.self, where: swift, sort: ["-wins"], size: 2),
+            context.batches(
+                for: FetchRequest(Club.self, where: .text("wins > 2"), sort: ["-wins"]), size: 2),
+            context.batches(
+                for: FetchRequest(Club.self, where: \.wins > 2, sort: ["-wins"]), size: 2),
+            context.batches(for: FetchRequest(Club.self, where: swift, sort: ["-wins"]), size: 2),
         ]
         for batches in all {
             var names: [[String]] = []
@@ -369,13 +377,13 @@ final class Member: ManagedObject, ManagedEntity {
             #expect(names == [["club 5", "club 4"], ["club 3"]])
         }
         #expect(throws: TandemError.self) {
-            try context.batches(of: Club.self, where: \.doubled > 2)
+            context.batches(for: FetchRequest(Club.self, where: \.doubled > 2))
         }
     }
 
     @Test func `typed fetches can be awaited`() async throws {
         let context = try filled()
-        let text = try await context.fetch(Club.self, where: "wins > 2", sort: ["-wins"])
+        let text = try await context.fetch(Club.self, where: .text("wins > 2"), sort: ["-wins"])
         let typed = try await context.fetch(Club.self, where: \.wins > 2, sort: ["-wins"])
         let other = try await context.fetch(Club.self, where: swift, sort: ["-wins"])
         #expect(typed == text)

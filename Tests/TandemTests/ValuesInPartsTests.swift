@@ -66,8 +66,8 @@ private struct Name: ObjectValue, Equatable {
             var library = try Library(context, other, Seed.value(run))
             for step in 0..<24 {
                 try library.step()
-                let sort = [["title"], ["-pages"], []][step % 3]
-                let values = try context.fetchValues(BookLine.self, sort: sort)
+                let sort: [SortKey<Book>] = [["title"], ["-pages"], []][step % 3]
+                let values = try context.fetchValues(BookLine.self, for: FetchRequest(sort: sort))
                 let found = try context.fetch(Book.self, sort: sort).map(BookLine.init(of:))
                 try #require(values == found, "TANDEM_SEED=\(Seed.value(run)) step \(step)")
             }

@@ -1,3 +1,4 @@
+import Tandem
 import TandemModel
 import TandemQuery
 import TandemResults
@@ -51,7 +52,7 @@ package struct ListShape {
     }
 
     /// Returns the request in the library's terms.
-    func request() throws -> FetchRequest {
+    func request() throws -> FetchRequest<ManagedObject> {
         var request = FetchRequest(entity: entity)
         request.predicate = try rule.format.map { try ObjectPredicate(format: $0) }
         request.sort = sort.map { ListOrder($0).key }
@@ -153,7 +154,7 @@ package struct ListOrder {
     }
 
     /// The key in the library's terms.
-    var key: SortKey {
+    var key: SortKey<ManagedObject> {
         SortKey(
             keyPath, ascending: !isDescending,
             selector: isFolded ? .caseInsensitiveCompare : isNatural ? .naturalCompare : .compare)

@@ -67,7 +67,7 @@ package struct SiblingScenario: Sendable {
 /// The list of a sibling context, with or without the predicate, and the changes its delegate
 /// received.
 @MainActor package final class SiblingList: FetchedResultsControllerDelegate {
-    private let controller: FetchedResultsController
+    private let controller: FetchedResultsController<ManagedObject>
     private let hasPredicate: Bool
     private var titles: [UInt64: String] = [:]
     private var told: [String] = []
@@ -105,7 +105,7 @@ package struct SiblingScenario: Sendable {
     }
 
     package nonisolated func controller(
-        _ controller: FetchedResultsController, didChange change: ControllerChange
+        _ controller: FetchedResultsController<ManagedObject>, didChange change: ControllerChange
     ) {
         MainActor.assumeIsolated {
             for object in self.controller.fetchedObjects {

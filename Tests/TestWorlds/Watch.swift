@@ -5,7 +5,7 @@ import TandemResults
 
 /// A controller with the result of replaying its changes, for comparison with a fresh controller.
 @MainActor package final class Watch: FetchedResultsControllerDelegate {
-    package let controller: FetchedResultsController
+    package let controller: FetchedResultsController<ManagedObject>
     private var replayed: [SectionIDs]
     private var failure: String?
     /// The rows that each change since the last check reported as reloaded.
@@ -33,7 +33,7 @@ import TandemResults
     private nonisolated var description: String {
         MainActor.assumeIsolated {
             let request = controller.fetchRequest
-            let sort = request.sort.map { ($0.ascending ? "" : "-") + $0.keyPath }
+            let sort = request.sort.map(\.description)
             return
                 "\(request.entity) where \(request.predicate?.format ?? "-") sort \(sort) section "
                 + "\(controller.sectionNameKeyPath ?? "-") refresh "
@@ -42,14 +42,14 @@ import TandemResults
         }
     }
 
-    private func shown(_ controller: FetchedResultsController) -> [SectionIDs] {
+    private func shown(_ controller: FetchedResultsController<ManagedObject>) -> [SectionIDs] {
         controller.sections.map { section in
             SectionIDs(name: section.name, numbers: section.objectIDs.map(\.number))
         }
     }
 
     package nonisolated func controller(
-        _ controller: FetchedResultsController, didChange change: ControllerChange
+        _ controller: FetchedResultsController<ManagedObject>, didChange change: ControllerChange
     ) {
         MainActor.assumeIsolated {
             do {
@@ -136,7 +136,7 @@ import TandemResults
         var result: [UInt64: [String]] = [:]
         let paths =
             controller.relationshipKeyPathsForRefreshing
-            + controller.fetchRequest.sort.map(\.keyPath)
+            + (try controller.fetchRequest.sort.map { try $0.component.keyPath })
             + [controller.sectionNameKeyPath].compactMap { $0 }
         for id in controller.fetchedObjectIDs {
             let object = try controller.context.existingObject(with: id)

@@ -115,7 +115,7 @@ enum Glossary {
         ShownResults ResultsViewState
         good lastOrderedList Client/
         owed unreportedReasons
-        held windowRows Client/Tandem/Results/FetchedResultsController
+        held windowRows Client/Tandem/Results/FetchedResultsController<ManagedObject>
         unkept changesSinceCached Client/
         shownBefore lastShownValues
         isAskedAgain needsRedelivery

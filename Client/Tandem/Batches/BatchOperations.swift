@@ -8,7 +8,7 @@ struct BatchOperations: ContextPart {
 
     /// Returns a batch that deletes or updates the objects of a request.
     func order(
-        _ request: FetchRequest, _ values: BatchValues?, _ id: [UInt8]?, _ author: String?
+        _ request: FetchDescriptor, _ values: BatchValues?, _ id: [UInt8]?, _ author: String?
     ) -> BatchDescription {
         BatchDescription(
             id: batchID(id), author: author, context: context.name, request: request, values: values

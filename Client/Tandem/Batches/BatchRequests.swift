@@ -1,9 +1,9 @@
 public import TandemModel
-public import TandemQuery
+import TandemQuery
 
 /// Deletes all objects of a fetch request, in the daemon.
 ///
-///     let result = try context.execute(BatchDeleteRequest(Team.self, where: "wins < 1"))
+///     let result = try context.execute(BatchDeleteRequest(Team.self, where: \.wins < 1))
 ///
 /// The daemon processes the batch as several transactions of at most 1,000 objects, interleaved
 /// with other saves. The batch as a whole is therefore not atomic. It affects the objects that
@@ -12,46 +12,48 @@ public import TandemQuery
 /// with its order, but no offset.
 public struct BatchDeleteRequest: Hashable, Sendable {
     /// The request that selects the objects.
-    public var fetchRequest: FetchRequest
+    public var fetchRequest: FetchRequest<ManagedObject>
 
     /// Creates a request that deletes the objects of a fetch request.
-    public init(_ fetchRequest: FetchRequest) { self.fetchRequest = fetchRequest }
+    public init<Object: ManagedObject>(_ fetchRequest: FetchRequest<Object>) {
+        self.fetchRequest = fetchRequest.untyped
+    }
 
-    /// Creates a request that deletes the matching objects of a class.
-    ///
-    /// Throws `invalidPredicate` if the format is invalid.
-    public init<Object: ManagedEntity>(
-        _ type: Object.Type, where format: String? = nil, _ arguments: [PredicateArgument] = []
-    ) throws {
-        self.init(try FetchRequest(batchOf: type.entity.name, format, arguments))
+    /// Creates a request that deletes all objects of a class.
+    public init<Object: ManagedEntity>(_ type: Object.Type) { self.init(FetchRequest(type)) }
+
+    /// Creates a request that deletes the objects of a class that match a condition in any form.
+    public init<Object: ManagedEntity, Condition: PredicateSource>(
+        _ type: Object.Type, where condition: Condition
+    ) where Condition.Evaluation == (Object) throws -> Bool {
+        self.init(FetchRequest(type, where: condition))
     }
 }
 
 /// Sets the same values in all objects of a fetch request, in the daemon; see
 /// ``BatchDeleteRequest``.
 ///
-///     let request = try BatchUpdateRequest(Team.self, where: "zone = 'Africa'", set: ["wins": 0])
-///     try context.execute(request)
+///     try context.execute(
+///         BatchUpdateRequest(Team.self, where: \.zone == "Africa", set: ["wins": 0]))
 public struct BatchUpdateRequest: Hashable, Sendable {
     /// The request that selects the objects.
-    public var fetchRequest: FetchRequest
+    public var fetchRequest: FetchRequest<ManagedObject>
     /// The values to set: attributes and to-one relationships, none larger than 64 KiB.
     public var values: BatchValues
 
     /// Creates a request that updates the objects of a fetch request.
-    public init(_ fetchRequest: FetchRequest, set values: BatchValues) {
-        self.fetchRequest = fetchRequest
+    public init<Object: ManagedObject>(
+        _ fetchRequest: FetchRequest<Object>, set values: BatchValues
+    ) {
+        self.fetchRequest = fetchRequest.untyped
         self.values = values
     }
 
-    /// Creates a request that updates the matching objects of a class.
-    ///
-    /// Throws `invalidPredicate` if the format is invalid.
-    public init<Object: ManagedEntity>(
-        _ type: Object.Type, where format: String? = nil, _ arguments: [PredicateArgument] = [],
-        set values: BatchValues
-    ) throws {
-        self.init(try FetchRequest(batchOf: type.entity.name, format, arguments), set: values)
+    /// Creates a request that updates the objects of a class that match a condition in any form.
+    public init<Object: ManagedEntity, Condition: PredicateSource>(
+        _ type: Object.Type, where condition: Condition, set values: BatchValues
+    ) where Condition.Evaluation == (Object) throws -> Bool {
+        self.init(FetchRequest(type, where: condition), set: values)
     }
 }
 
@@ -80,12 +82,3 @@ public struct BatchInsertRequest<Rows: Sequence> where Rows.Element == BatchValu
 }
 
 extension BatchInsertRequest: Sendable where Rows: Sendable {}
-
-extension FetchRequest {
-    fileprivate init(
-        batchOf entity: String, _ format: String?, _ arguments: [PredicateArgument]
-    ) throws {
-        let predicate = try format.map { try ObjectPredicate(format: $0, arguments: arguments) }
-        self.init(entity: entity, predicate: predicate)
-    }
-}

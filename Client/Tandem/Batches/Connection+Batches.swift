@@ -7,7 +7,7 @@ struct BatchDescription {
     let id: [UInt8]
     let author: String?
     let context: String
-    let request: FetchRequest
+    let request: FetchDescriptor
     /// The values to set; nil deletes the objects.
     let values: BatchValues?
 

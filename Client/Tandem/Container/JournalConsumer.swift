@@ -15,7 +15,7 @@ import TandemWire
 /// throw `historyExpired`. It then has to fetch a snapshot and register again at the position of
 /// the context that fetched it, so that no transaction is missed:
 ///
-///     index(try await context.fetch(FetchRequest(entity: "Team")))
+///     index(try await context.fetch(FetchDescriptor(entity: "Team")))
 ///     let again = try await container.consumer(named: "search index", at: context.position)
 public struct JournalConsumer: Sendable {
     /// The consumer's name.

@@ -1,5 +1,5 @@
 public import TandemModel
-public import TandemQuery
+import TandemQuery
 package import TandemWire
 
 /// Reads and administration of the store as a whole.
@@ -28,7 +28,7 @@ extension PersistentContainer {
 
     /// Carries out a fetch in the daemon, and returns its plan and the amount of data read; blocks.
     ///
-    ///     let request = FetchRequest(entity: "Team", sort: ["-wins"], limit: 3)
+    ///     let request = FetchRequest(Team.self, sort: [.descending(\.wins)], limit: 3)
     ///     let found = try container.explain(request)
     ///     found.steps.first?.properties       // the index
     ///
@@ -41,10 +41,11 @@ extension PersistentContainer {
     ///   - position: A position of the journal to read at instead of now.
     /// - Returns: The plan and the amount of data read.
     /// - Throws: The errors of a fetch.
-    public func explain(
-        _ request: FetchRequest, isCount: Bool = false, at position: UInt64? = nil
+    public func explain<Object: ManagedObject>(
+        _ request: FetchRequest<Object>, isCount: Bool = false, at position: UInt64? = nil
     ) throws -> FetchExplanation {
-        let fetch = Fetch(request: request, kind: isCount ? .count : .rows, at: position ?? 0)
+        let fetch = Fetch(
+            request: try request.descriptor, kind: isCount ? .count : .rows, at: position ?? 0)
         guard case .explained(let answer) = try connection.answer(.explain(fetch)).get() else {
             throw TandemError.unexpectedAnswer("the plan of a fetch")
         }

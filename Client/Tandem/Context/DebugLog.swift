@@ -121,7 +121,7 @@ extension ClientMessage {
     }
 }
 
-extension FetchRequest {
+extension FetchDescriptor {
     /// Returns the fields to trace for a fetch.
     func traceFields(_ answer: FetchAnswer, _ kind: Fetch.Kind) -> [(String, String)] {
         let listed =

@@ -1,57 +1,29 @@
-public import FoundationEssentials
 public import TandemModel
 public import TandemQuery
 import TandemWire
 
 extension ManagedObjectContext {
-    /// Returns values of the matching objects, in order; blocks.
+    /// Returns values made from the objects that a request selects, in its order; blocks.
     ///
-    /// Throws the errors of ``fetch(_:where:_:sort:limit:)``, and the error of a value that could
-    /// not be loaded. Costs far less than a fetch: rows that the context does not hold are read in
-    /// place, without objects.
+    ///     let rows = try context.fetchValues(
+    ///         TeamRow.self, for: FetchRequest(where: \.wins > 3, sort: ["-wins"], limit: 20))
+    ///
+    /// Throws the errors of ``fetch(_:prefetching:includesPendingChanges:)``, and the error of a
+    /// value that could not be loaded. Costs far less than a fetch: rows that the context does not
+    /// hold are read in place, without objects. Objects of another class than the values' are left
+    /// out.
     ///
     /// If making a value moves the context, for example because a save is merged, the remaining
     /// values are as of the new position. Objects deleted by then have no values. A fetched array
     /// of objects would keep them as deleted objects (``ManagedObject/isDeleted``).
     @inlinable
     public func fetchValues<Row: ObjectValue>(
-        _ type: Row.Type, where format: String? = nil, _ arguments: [PredicateArgument] = [],
-        sort: [String] = [], limit: Int? = nil
-    ) throws -> [Row] {
-        try fetchValues(
-            type, for: FetchRequest(Row.Object.entity.name, format, arguments, sort, limit))
-    }
-
-    /// Returns values of the matching objects, in order.
-    ///
-    /// Throws the errors of ``fetch(_:where:_:sort:limit:)``, and the error of a value that could
-    /// not be loaded. Costs far less than a fetch: rows that the context does not hold are read in
-    /// place, without objects. If making a value moves the context, the remaining values are as of
-    /// the new position, and objects deleted by then have no values.
-    @inlinable
-    public func fetchValues<Row: ObjectValue>(
-        _ type: Row.Type, where format: String? = nil, _ arguments: [PredicateArgument] = [],
-        sort: [String] = [], limit: Int? = nil
-    ) async throws -> [Row] {
-        try await fetchValues(
-            type, for: FetchRequest(Row.Object.entity.name, format, arguments, sort, limit))
-    }
-
-    /// Returns values of a request's objects, in order; blocks.
-    ///
-    /// Throws the errors of ``fetch(_:prefetching:includesPendingChanges:)``, and the error of a
-    /// value that could not be loaded. Objects of another class than the values' are left out.
-    ///
-    ///     let request = FetchRequest(entity: "Team", sort: ["-wins"], limit: 20, offset: 40)
-    ///     let page = try context.fetchValues(TeamRow.self, for: request)
-    @inlinable
-    public func fetchValues<Row: ObjectValue>(
-        _ type: Row.Type, for request: FetchRequest
+        _ type: Row.Type, for request: FetchRequest<Row.Object> = FetchRequest()
     ) throws -> [Row] {
         var (found, values): (FoundRows, [Row]?)
         var attempt = 1
         repeat {
-            found = try foundValues(Row.Object.self, request, attempt)
+            found = try foundValues(request, attempt)
             values = try self.values(Row.self, of: found)
             attempt += 1
         } while values == nil
@@ -63,12 +35,12 @@ extension ManagedObjectContext {
         return rows
     }
 
-    /// Returns values of a request's objects, in order.
+    /// Returns values made from the objects that a request selects, in its order.
     @inlinable
     public func fetchValues<Row: ObjectValue>(
-        _ type: Row.Type, for request: FetchRequest
+        _ type: Row.Type, for request: FetchRequest<Row.Object> = FetchRequest()
     ) async throws -> [Row] {
-        let found = try await foundValues(Row.Object.self, request)
+        let found = try await foundValues(request)
         var rows = try values(Row.self, of: found) ?? []
         for object in try await loadRest(of: found) {
             if let object = object as? Row.Object { rows.append(Row(RowReader(object))) }
@@ -99,30 +71,32 @@ extension ManagedObjectContext {
     ///
     /// Throws `disconnected` if the connection was lost in the middle of too many answers.
     @usableFromInline
-    func foundValues(
-        _ type: any ManagedEntity.Type, _ request: FetchRequest, _ attempt: Int
+    func foundValues<Object: ManagedEntity>(
+        _ request: FetchRequest<Object>, _ attempt: Int
     ) throws -> FoundRows {
         guard attempt <= core.limits.readAttempts else {
             throw TandemError(
                 .disconnected,
                 "the connection was lost during \(attempt - 1) answers; fetch again")
         }
-        core.learn(type)
+        core.learn(Object.self)
+        let descriptor = try request.descriptor
         failures.forgetValueFailure()
         let parts = ChunkReader()
         return FoundRows(
-            try blocking { try await fetches.picked(request, into: parts, $0) }, self, parts)
+            try blocking { try await fetches.picked(descriptor, into: parts, $0) }, self, parts)
     }
 
     /// Returns the results of a request.
     @usableFromInline
-    func foundValues(
-        _ type: any ManagedEntity.Type, _ request: FetchRequest
+    func foundValues<Object: ManagedEntity>(
+        _ request: FetchRequest<Object>
     ) async throws -> FoundRows {
-        core.learn(type)
+        core.learn(Object.self)
+        let descriptor = try request.descriptor
         failures.forgetValueFailure()
         return FoundRows(
-            try await cancellable { try await fetches.picked(request, $0) }, self)
+            try await cancellable { try await fetches.picked(descriptor, $0) }, self)
     }
 
     /// Returns the objects that could not be visited, loaded; blocks.
@@ -144,67 +118,13 @@ extension ManagedObjectContext {
         try failures.throwValueFailure()
     }
 
-    /// Returns values of the objects that match a typed predicate, in order; blocks.
-    ///
-    /// Errors and cost are those of ``fetchValues(_:for:)``. Also throws `usage` for a key path
-    /// that names no property.
-    ///
-    ///     let rows = try context.fetchValues(TeamRow.self, where: \.wins > 3, sort: ["-wins"])
-    @inlinable
-    public func fetchValues<Row: ObjectValue>(
-        _ type: Row.Type, where predicate: TypedPredicate<Row.Object>, sort: [SortKey] = [],
-        limit: Int? = nil
-    ) throws -> [Row] {
-        try fetchValues(
-            type,
-            for: FetchRequest(Row.Object.self, where: predicate, sort: sort, limit: limit))
-    }
-
-    /// Returns values of the objects that match a typed predicate, in order.
-    @inlinable
-    public func fetchValues<Row: ObjectValue>(
-        _ type: Row.Type, where predicate: TypedPredicate<Row.Object>, sort: [SortKey] = [],
-        limit: Int? = nil
-    ) async throws -> [Row] {
-        try await fetchValues(
-            type,
-            for: FetchRequest(Row.Object.self, where: predicate, sort: sort, limit: limit))
-    }
-
-    /// Returns values of the objects that match a Foundation predicate, in order; blocks.
-    ///
-    /// Errors and cost are those of ``fetchValues(_:for:)``. Also throws the errors of
-    /// ``TandemQuery/ObjectPredicate/init(_:)``.
-    ///
-    ///     let rows = try context.fetchValues(TeamRow.self, where: #Predicate { $0.wins > 3 })
-    @inlinable
-    public func fetchValues<Row: ObjectValue>(
-        _ type: Row.Type, where predicate: Predicate<Row.Object>, sort: [SortKey] = [],
-        limit: Int? = nil
-    ) throws -> [Row] {
-        try fetchValues(
-            type,
-            for: FetchRequest(Row.Object.self, where: predicate, sort: sort, limit: limit))
-    }
-
-    /// Returns values of the objects that match a Foundation predicate, in order.
-    @inlinable
-    public func fetchValues<Row: ObjectValue>(
-        _ type: Row.Type, where predicate: Predicate<Row.Object>, sort: [SortKey] = [],
-        limit: Int? = nil
-    ) async throws -> [Row] {
-        try await fetchValues(
-            type,
-            for: FetchRequest(Row.Object.self, where: predicate, sort: sort, limit: limit))
-    }
-
     // MARK: Columns
 
     /// Returns values of the objects that a request selects, or aggregates of groups, by column
     /// name; blocks.
     ///
     ///     let zones = try context.fetchDictionaries(
-    ///         FetchRequest(entity: "Team", sort: ["-@sum.wins"]),
+    ///         FetchDescriptor(entity: "Team", sort: ["-@sum.wins"]),
     ///         FetchColumns(["zone", "@count", "@sum.wins"], groupBy: ["zone"]))
     ///     zones.first?["@sum.wins"]
     ///
@@ -213,34 +133,23 @@ extension ManagedObjectContext {
     /// saved data: pending edits are ignored, and the context does not subscribe to the entities. A
     /// value that is too long for its row is returned as a reference
     /// (`PersistentContainer.text(of:)`). Throws the errors of other fetches, and `usage` for
-    /// invalid columns. Cost: the daemon reads every matching object.
-    public func fetchDictionaries(
-        _ request: FetchRequest, _ columns: FetchColumns
+    /// invalid columns. At an earlier position also those of ``fetch(_:at:members:)``. Cost: the
+    /// daemon reads every matching object.
+    public func fetchDictionaries<Object: ManagedObject>(
+        _ request: FetchRequest<Object>, _ columns: FetchColumns, at position: Position? = nil
     ) throws -> [[String: Value]] {
-        try blocking { try await fetches.values(request, columns, $0) }
+        let descriptor = try request.descriptor
+        return try blocking { try await fetches.values(descriptor, columns, at: position, $0) }
     }
 
     /// Returns values of the objects that a request selects, or aggregates of groups, by column
     /// name.
-    public func fetchDictionaries(
-        _ request: FetchRequest, _ columns: FetchColumns
+    public func fetchDictionaries<Object: ManagedObject>(
+        _ request: FetchRequest<Object>, _ columns: FetchColumns, at position: Position? = nil
     ) async throws -> [[String: Value]] {
-        try await cancellable { try await fetches.values(request, columns, $0) }
-    }
-
-    /// Returns values or aggregates at an earlier position; blocks.
-    ///
-    /// Throws the errors of ``fetch(_:at:members:)``.
-    public func fetchDictionaries(
-        _ request: FetchRequest, _ columns: FetchColumns, at position: Position
-    ) throws -> [[String: Value]] {
-        try blocking { try await pastReads.values(request, columns, at: position, $0) }
-    }
-
-    /// Returns values or aggregates at an earlier position.
-    public func fetchDictionaries(
-        _ request: FetchRequest, _ columns: FetchColumns, at position: Position
-    ) async throws -> [[String: Value]] {
-        try await cancellable { try await pastReads.values(request, columns, at: position, $0) }
+        let descriptor = try request.descriptor
+        return try await cancellable {
+            try await fetches.values(descriptor, columns, at: position, $0)
+        }
     }
 }

@@ -67,6 +67,18 @@ extension ManagedObjectContext {
         saves(SaveFilter(entity: entity, predicate: predicate, author: author))
     }
 
+    /// Returns the merged saves that change objects of a class that match a condition before or
+    /// after the save.
+    ///
+    ///     for try await save in try context.saves(of: Team.self, where: \.zone == "Africa") { … }
+    ///
+    /// Throws the errors of ``PredicateSource/objectPredicate``.
+    public func saves<Object: ManagedEntity, Condition: PredicateSource>(
+        of type: Object.Type, where condition: Condition, by author: String? = nil
+    ) throws -> SaveSequence where Condition.Evaluation == (Object) throws -> Bool {
+        saves(of: type.entity.name, where: try condition.objectPredicate, by: author)
+    }
+
     private func saves(_ filter: SaveFilter) -> SaveSequence {
         // Saves that are merged before the loop begins are buffered for it.
         let stream = family.payloads.saves()
@@ -96,12 +108,26 @@ extension ManagedObjectContext {
         try blocking { try await root.observe(entity, predicate, handler, $0) }
     }
 
+    /// Calls `handler` for every merged save that changes objects of a class that match a condition;
+    /// blocks until the observation begins.
+    ///
+    ///     let observer = try context.observe(Team.self, where: \.wins > 3) { print($0) }
+    ///
+    /// Also throws the errors of ``PredicateSource/objectPredicate``.
+    public func observe<Object: ManagedEntity, Condition: PredicateSource>(
+        _ type: Object.Type, where condition: Condition,
+        _ handler: @escaping (ObserverEvent) -> Void
+    ) throws -> ContextObserver where Condition.Evaluation == (Object) throws -> Bool {
+        core.learn(type)
+        return try observe(type.entity.name, where: condition.objectPredicate, handler)
+    }
+
     private func observe(
         _ entity: String, _ predicate: ObjectPredicate?,
         _ handler: @escaping (ObserverEvent) -> Void, _ calls: DaemonCalls
     ) async throws -> ContextObserver {
         let session = try await connectedSession(calls)
-        let declaration = FetchRequest(entity: entity, predicate: predicate)
+        let declaration = FetchDescriptor(entity: entity, predicate: predicate)
         let request = try SaveMatcher(declaration, in: session.model).request
         let following = try PersistentContainer.following([entity], session)
         let _: ReadAnswer = try await reads.read(.read(following), calls) {

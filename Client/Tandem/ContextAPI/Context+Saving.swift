@@ -140,7 +140,7 @@ extension ManagedObjectContext {
     public func execute(
         _ request: BatchDeleteRequest, id: [UInt8]? = nil, author: String? = nil
     ) throws -> BatchResult {
-        let batch = batchOperations.order(request.fetchRequest, nil, id, author)
+        let batch = try batchOperations.order(request.fetchRequest.descriptor, nil, id, author)
         return try blocking { try await batchOperations.execute(batch, $0) }
     }
 
@@ -149,7 +149,7 @@ extension ManagedObjectContext {
     public func execute(
         _ request: BatchDeleteRequest, id: [UInt8]? = nil, author: String? = nil
     ) async throws -> BatchResult {
-        let batch = batchOperations.order(request.fetchRequest, nil, id, author)
+        let batch = try batchOperations.order(request.fetchRequest.descriptor, nil, id, author)
         return try await batchOperations.execute(batch, suspendingCalls)
     }
 
@@ -160,7 +160,8 @@ extension ManagedObjectContext {
     public func execute(
         _ request: BatchUpdateRequest, id: [UInt8]? = nil, author: String? = nil
     ) throws -> BatchResult {
-        let batch = batchOperations.order(request.fetchRequest, request.values, id, author)
+        let batch = try batchOperations.order(
+            request.fetchRequest.descriptor, request.values, id, author)
         return try blocking { try await batchOperations.execute(batch, $0) }
     }
 
@@ -169,7 +170,8 @@ extension ManagedObjectContext {
     public func execute(
         _ request: BatchUpdateRequest, id: [UInt8]? = nil, author: String? = nil
     ) async throws -> BatchResult {
-        let batch = batchOperations.order(request.fetchRequest, request.values, id, author)
+        let batch = try batchOperations.order(
+            request.fetchRequest.descriptor, request.values, id, author)
         return try await batchOperations.execute(batch, suspendingCalls)
     }
 

@@ -9,7 +9,7 @@ import TandemWire
 final class BatchReader {
     /// The parameters of the loop.
     struct Plan {
-        var request: FetchRequest
+        var request: FetchRequest<ManagedObject>
         /// The number of objects per batch.
         var size: Int
         /// The position to read at; nil for the pin of the requesting context, or else the end.
@@ -116,7 +116,7 @@ final class BatchReader {
     /// Lists the next window of ids if the present one was returned completely.
     private func listWindow(_ calls: DaemonCalls) async throws {
         guard given == window.count, !isListed else { return }
-        var part = plan.request
+        var part = try plan.request.descriptor
         let (offset, isBeyond) = part.offset.addingReportingOverflow(listed)
         let rest = part.limit.map { $0 - listed } ?? .max
         let most = min(rest, max(plan.size, reader.core.limits.listedReferences))

@@ -10,7 +10,7 @@ struct FetchOperations: ContextPart {
     ///
     /// If `adopts` is true, the context takes over the rows of the answer.
     func fetched(
-        _ request: FetchRequest, kind: Fetch.Kind = .rows, related: [[String]] = [],
+        _ request: FetchDescriptor, kind: Fetch.Kind = .rows, related: [[String]] = [],
         interests: [EntityTag] = [], columns: FetchColumns? = nil, adopts: Bool = true,
         into parts: ChunkReader? = nil, _ calls: DaemonCalls
     ) async throws -> FetchAnswer {
@@ -48,7 +48,7 @@ struct FetchOperations: ContextPart {
 
     /// Returns the objects of a request, with those that key paths reach from them.
     func fetchObjects(
-        _ request: FetchRequest, _ keyPaths: [String], _ includesPending: Bool,
+        _ request: FetchDescriptor, _ keyPaths: [String], _ includesPending: Bool,
         _ calls: DaemonCalls
     ) async throws -> [ManagedObject] {
         let found = try await fetchObjects(
@@ -61,7 +61,7 @@ struct FetchOperations: ContextPart {
 
     /// Returns the ids of the objects of a request.
     func ids(
-        _ request: FetchRequest, _ includesPending: Bool, _ calls: DaemonCalls
+        _ request: FetchDescriptor, _ includesPending: Bool, _ calls: DaemonCalls
     ) async throws -> [ObjectID] {
         let before = try await connectedSession(calls)
         if includesPending, try editsAbove(request, before.model) != nil {
@@ -73,7 +73,7 @@ struct FetchOperations: ContextPart {
     }
 
     private func fetchObjects(
-        _ request: FetchRequest, includesPending: Bool = true, attempt: Int = 1,
+        _ request: FetchDescriptor, includesPending: Bool = true, attempt: Int = 1,
         _ calls: DaemonCalls
     ) async throws -> [ManagedObject] {
         let model = try await connectedSession(calls).model
@@ -92,7 +92,7 @@ struct FetchOperations: ContextPart {
     /// In a blocking call with a chunk reader, the rows of a chunked answer are not included: the
     /// caller takes them from the reader.
     func picked(
-        _ request: FetchRequest, into parts: ChunkReader? = nil, _ calls: DaemonCalls
+        _ request: FetchDescriptor, into parts: ChunkReader? = nil, _ calls: DaemonCalls
     ) async throws -> FetchSelection {
         guard parent == nil else { return .objects(try await fetchObjects(request, calls)) }
         let before = try await connectedSession(calls)
@@ -106,7 +106,7 @@ struct FetchOperations: ContextPart {
 
     /// Applies the edits to an answer, after loading the objects that this depends on.
     private func applyEdits(
-        _ request: FetchRequest, _ answer: FetchAnswer, _ attempt: Int, _ calls: DaemonCalls
+        _ request: FetchDescriptor, _ answer: FetchAnswer, _ attempt: Int, _ calls: DaemonCalls
     ) async throws -> [ManagedObject] {
         // The merge up to the answer may have changed the edits, and even the model.
         guard let session, let overlay = try editsAbove(request, session.model) else {
@@ -127,17 +127,22 @@ struct FetchOperations: ContextPart {
 
     /// Returns the edits that a fetch has to consider, or nil if there are none.
     private func editsAbove(
-        _ request: FetchRequest, _ model: CompiledModel
+        _ request: FetchDescriptor, _ model: CompiledModel
     ) throws(TandemError) -> PendingOverlay? {
         guard editor.hasEdits else { return nil }
         let overlay = try PendingOverlay(request, context, model)
         return overlay.isEmpty ? nil : overlay
     }
 
-    /// Returns the number of objects of a request.
+    /// Returns the number of objects of a request, at an earlier position or now.
     func count(
-        _ request: FetchRequest, _ includesPending: Bool, _ calls: DaemonCalls
+        _ request: FetchDescriptor, _ includesPending: Bool, at position: Position?,
+        _ calls: DaemonCalls
     ) async throws -> Int {
+        if let position {
+            let (answer, _) = try await pastReads.past(request, .count, at: position, calls)
+            return Int(clamping: answer.count)
+        }
         let answer = try await fetched(request, kind: .count, calls)
         let stored = Int(clamping: answer.count)
         guard includesPending, let session,
@@ -151,11 +156,17 @@ struct FetchOperations: ContextPart {
 
     // MARK: Columns
 
-    /// Returns values or aggregates by column name.
+    /// Returns values or aggregates by column name, at an earlier position or now.
     func values(
-        _ request: FetchRequest, _ columns: FetchColumns, _ calls: DaemonCalls
+        _ request: FetchDescriptor, _ columns: FetchColumns, at position: Position?,
+        _ calls: DaemonCalls
     ) async throws -> [[String: Value]] {
         try columns.check()
+        if let position {
+            let (answer, _) = try await pastReads.past(
+                request, .columns, at: position, columns: columns, calls)
+            return try columns.named(answer.values)
+        }
         let answer = try await fetched(request, kind: .columns, columns: columns, calls)
         return try columns.named(answer.values)
     }
@@ -167,13 +178,13 @@ extension ContextPart {
 
 extension ServerState {
     /// Returns the entity of a request; throws `unknownEntity` if the model does not have it.
-    func entity(of request: FetchRequest) throws(TandemError) -> CompiledEntity {
+    func entity(of request: FetchDescriptor) throws(TandemError) -> CompiledEntity {
         if let entity = model.entity(named: request.entity) { return entity }
         throw model.unknownEntity(request.entity)
     }
 }
 
-extension FetchRequest {
+extension FetchDescriptor {
     /// Throws `usage` if the limit or the offset is negative.
     func checkRange() throws(TandemError) {
         guard limit ?? 0 >= 0, offset >= 0 else {
@@ -183,24 +194,4 @@ extension FetchRequest {
 
     /// Returns the number of objects that offset and limit leave of a number of matches.
     fileprivate func clipped(_ count: Int) -> Int { min(limit ?? .max, max(0, count - offset)) }
-
-    /// Creates a request from the arguments of a typed fetch.
-    ///
-    /// Throws if the predicate or a sort key can't be parsed.
-    @usableFromInline
-    init(
-        _ entity: String, _ format: String?, _ arguments: [PredicateArgument], _ sort: [String],
-        _ limit: Int?
-    ) throws {
-        let keys = try sort.map { text in
-            guard let key = SortKey(text) else {
-                throw TandemError(.usage, "`\(text)` is not a sort key; give \(SortKey.form)")
-            }
-            return key
-        }
-        let predicate = try format.map {
-            try ObjectPredicate(format: $0, arguments: arguments)
-        }
-        self.init(entity: entity, predicate: predicate, sort: keys, limit: limit)
-    }
 }

@@ -8,7 +8,7 @@ struct PastReads: ContextPart {
 
     /// Returns what a request selected at a position.
     func fetchPast(
-        _ request: FetchRequest, at position: Position, _ members: [String], _ calls: DaemonCalls
+        _ request: FetchDescriptor, at position: Position, _ members: [String], _ calls: DaemonCalls
     ) async throws -> [ObjectSnapshot] {
         let (answer, session) = try await past(request, .rows, at: position, calls)
         let found = try answer.objects.map { try ObjectSnapshot($0, session.model) }
@@ -19,7 +19,7 @@ struct PastReads: ContextPart {
 
     /// Returns the answer to a fetch at a position, and the session under whose model it was read.
     func past(
-        _ request: FetchRequest, _ kind: Fetch.Kind, at position: Position,
+        _ request: FetchDescriptor, _ kind: Fetch.Kind, at position: Position,
         columns: FetchColumns? = nil, _ calls: DaemonCalls
     ) async throws -> (FetchAnswer, ServerState) {
         try request.checkRange()
@@ -92,17 +92,6 @@ struct PastReads: ContextPart {
                 list.members.map { model.id(of: $0) }
         }
         return lists
-    }
-
-    /// Returns values or aggregates at a position, by column name.
-    func values(
-        _ request: FetchRequest, _ columns: FetchColumns, at position: Position,
-        _ calls: DaemonCalls
-    ) async throws -> [[String: Value]] {
-        try columns.check()
-        let (answer, _) = try await past(
-            request, .columns, at: position, columns: columns, calls)
-        return try columns.named(answer.values)
     }
 }
 

@@ -15,7 +15,7 @@ struct PendingOverlay {
     private let related: Set<ObjectNumber>
 
     init(
-        _ request: FetchRequest, _ context: ManagedObjectContext, _ model: CompiledModel
+        _ request: FetchDescriptor, _ context: ManagedObjectContext, _ model: CompiledModel
     ) throws(TandemError) {
         let compiled = try CompiledRequest(request, in: model)
         self.context = context
@@ -42,7 +42,7 @@ struct PendingOverlay {
 
     /// The request without its offset, with a limit raised by the offset and the number of edited
     /// objects.
-    var wideRequest: FetchRequest {
+    var wideRequest: FetchDescriptor {
         var wide = request.request
         wide.offset = 0
         wide.limit = wide.limit.map { limit in

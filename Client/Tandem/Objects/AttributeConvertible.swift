@@ -10,8 +10,11 @@ public import TandemModel
 /// object throw `unreadable`. They do so until the edits are rolled back or another save sets a
 /// value that the type can represent.
 ///
-///     enum Level: Int, AttributeConvertible { … }
+///     enum Level: Int, CaseIterable, AttributeConvertible { case low, high }
 ///     @Managed("level") var level: Level?         // nil for a level that this version does not know
+///
+/// Enums and option sets with raw values need no more than the conformance; an enum that is not
+/// `CaseIterable` also declares ``zero``. ``CodableAttribute`` stores values as JSON.
 public protocol AttributeConvertible: ManagedValue, OptionalManagedValue, PredicateOperand {
     /// Creates a value from an attribute value.
     ///

@@ -4,7 +4,7 @@ public import TandemQuery
 
 /// A Swift value that a typed predicate may contain.
 ///
-/// Values of attributes, objects, object ids, and optionals of these are operands.
+/// Values of attributes, objects, object ids, and optionals and arrays of these are operands.
 public protocol PredicateOperand {
     /// The value as an expression of a predicate.
     var predicateOperand: QueryExpression { get }
@@ -35,6 +35,11 @@ extension Optional: PredicateOperand where Wrapped: PredicateOperand {
     public var predicateOperand: QueryExpression {
         map(\.predicateOperand) ?? .constant(.null)
     }
+}
+
+extension Array: PredicateOperand where Element: PredicateOperand {
+    /// The values as a list, for `IN %@` and `BETWEEN %@`.
+    public var predicateOperand: QueryExpression { .list(map(\.predicateOperand)) }
 }
 
 /// Creates expressions of values whose types are known at run time only.

@@ -52,7 +52,7 @@ public final class ContextObserver {
     private var request: CompiledRequest?
     /// The model that lacks what the observer needs, and the last position reported before it.
     private var unfit: (model: CompiledModel, since: Position)?
-    private let declaration: FetchRequest
+    private let declaration: FetchDescriptor
     private let handler: (ObserverEvent) -> Void
     private var undelivered: Deque<ObserverEvent> = []
     /// The last reported position; a context that moves back and forth reports each save once.

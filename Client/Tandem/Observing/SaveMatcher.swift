@@ -10,7 +10,7 @@ struct SaveMatcher: Sendable {
     /// Creates a matcher for a model.
     ///
     /// Throws `usage` if the predicate reads more than an object's own values.
-    init(_ declaration: FetchRequest, in model: CompiledModel) throws(TandemError) {
+    init(_ declaration: FetchDescriptor, in model: CompiledModel) throws(TandemError) {
         request = try CompiledRequest(declaration, in: model)
         guard !request.predicateUsesRelated else {
             throw TandemError(

@@ -96,7 +96,7 @@ struct SaveFilter: Sendable {
         guard let entity else { return true }
         if matcher?.request.model !== payload.model {
             matcher = try SaveMatcher(
-                FetchRequest(entity: entity, predicate: predicate), in: payload.model)
+                FetchDescriptor(entity: entity, predicate: predicate), in: payload.model)
         }
         return matcher.map { !$0.match(payload).isEmpty } ?? false
     }

@@ -18,9 +18,15 @@ extension ObjectPredicate {
     ///
     ///     let predicate = try ObjectPredicate(
     ///         #Predicate<Team> { $0.wins > 3 && $0.players.contains { $0.goals > 5 } })
-    public init<Object: ManagedObject>(_ predicate: Predicate<Object>) throws(TandemError) {
+    public init<each Input>(_ predicate: Predicate<repeat each Input>) throws(TandemError) {
         var translation = PredicateTranslation()
-        translation.variables[predicate.variable.key] = .selfObject
+        for variable in repeat each predicate.variable {
+            guard translation.variables.isEmpty else {
+                throw TandemError(
+                    .invalidPredicate, "a #Predicate of several objects can't be translated")
+            }
+            translation.variables[variable.key] = .selfObject
+        }
         self = try translation.predicate(predicate.expression)
     }
 }
@@ -104,9 +110,30 @@ struct PredicateTranslation {
 
     /// Returns the error for a node that has no translation.
     static func unknown(_ node: Any, _ why: String = "cannot be translated") -> TandemError {
-        let type = "\(Swift.type(of: node))"
-        return unknown(named: String(type.prefix { $0 != "<" }), why)
+        let type = String("\(Swift.type(of: node))".prefix { $0 != "<" })
+        return unknown(named: written[type] ?? type, why)
     }
+
+    /// The Swift expressions that Foundation's types stand for.
+    private static let written = [
+        "ClosedRange": "a...b", "CollectionContainsCollection": "a.contains(b)",
+        "CollectionIndexSubscript": "a[index]", "CollectionRangeSubscript": "a[range]",
+        "Conditional": "a ? b : c", "ConditionalCast": "a as? T",
+        "DictionaryKeyDefaultValueSubscript": "a[key, default: b]",
+        "DictionaryKeySubscript": "a[key]", "ExpressionEvaluate": "a.evaluate(b)",
+        "Filter": "a.filter { … }", "FloatDivision": "a / b", "ForceCast": "a as! T",
+        "ForcedUnwrap": "a!", "IntDivision": "a / b", "IntRemainder": "a % b",
+        "NilCoalesce": "a ?? b", "NilLiteral": "nil", "OptionalFlatMap": "a?.b",
+        "PredicateEvaluate": "predicate.evaluate(a)", "PredicateRegex": "regex", "Range": "a..<b",
+        "SequenceAllSatisfy": "a.allSatisfy { … }", "SequenceContains": "a.contains(b)",
+        "SequenceContainsWhere": "a.contains { … }", "SequenceMaximum": "a.max()",
+        "SequenceMinimum": "a.min()", "SequenceStartsWith": "a.starts(with: b)",
+        "StringCaseInsensitiveCompare": "a.caseInsensitiveCompare(b)",
+        "StringContainsRegex": "a.contains(regex)",
+        "StringLocalizedCompare": "a.localizedCompare(b)",
+        "StringLocalizedStandardContains": "a.localizedStandardContains(b)", "TypeCheck": "a is T",
+        "UnaryMinus": "-a",
+    ]
 
     /// Returns the error for an expression, by its name, that has no translation.
     static func unknown(named name: String, _ why: String) -> TandemError {

@@ -3,57 +3,74 @@ public import TandemQuery
 
 // MARK: Comparisons
 
+// The operators require `ManagedEntity` rather than its superclass: from a superclass the compiler
+// would infer `ManagedObject` as the root of a key path such as `\.wins`.
+
 /// Matches objects whose value at a key path equals a value.
-public func == <Object: ManagedObject, Operand: PredicateOperand>(
+public func == <Object: ManagedEntity, Operand: PredicateOperand>(
     keyPath: KeyPath<Object, Operand>, value: Operand
 ) -> TypedPredicate<Object> {
     TypedPredicate(keyPath, .equal, value.predicateOperand)
 }
 
 /// Matches objects whose value at a key path differs from a value.
-public func != <Object: ManagedObject, Operand: PredicateOperand>(
+public func != <Object: ManagedEntity, Operand: PredicateOperand>(
     keyPath: KeyPath<Object, Operand>, value: Operand
 ) -> TypedPredicate<Object> {
     TypedPredicate(keyPath, .notEqual, value.predicateOperand)
 }
 
+/// Matches objects whose to-one relationship at a key path leads to an object.
+public func == <Object: ManagedEntity, Target: ManagedObject>(
+    keyPath: KeyPath<Object, Target?>, target: Target
+) -> TypedPredicate<Object> {
+    TypedPredicate(keyPath, .equal, target.predicateOperand)
+}
+
+/// Matches objects whose to-one relationship at a key path doesn't lead to an object.
+public func != <Object: ManagedEntity, Target: ManagedObject>(
+    keyPath: KeyPath<Object, Target?>, target: Target
+) -> TypedPredicate<Object> {
+    TypedPredicate(keyPath, .notEqual, target.predicateOperand)
+}
+
 /// Matches objects whose value at a key path is less than a value.
-public func < <Object: ManagedObject, Operand: PredicateOperand>(
+public func < <Object: ManagedEntity, Operand: PredicateOperand>(
     keyPath: KeyPath<Object, Operand>, value: Operand
 ) -> TypedPredicate<Object> {
     TypedPredicate(keyPath, .less, value.predicateOperand)
 }
 
 /// Matches objects whose value at a key path is at most a value.
-public func <= <Object: ManagedObject, Operand: PredicateOperand>(
+public func <= <Object: ManagedEntity, Operand: PredicateOperand>(
     keyPath: KeyPath<Object, Operand>, value: Operand
 ) -> TypedPredicate<Object> {
     TypedPredicate(keyPath, .lessOrEqual, value.predicateOperand)
 }
 
 /// Matches objects whose value at a key path is greater than a value.
-public func > <Object: ManagedObject, Operand: PredicateOperand>(
+public func > <Object: ManagedEntity, Operand: PredicateOperand>(
     keyPath: KeyPath<Object, Operand>, value: Operand
 ) -> TypedPredicate<Object> {
     TypedPredicate(keyPath, .greater, value.predicateOperand)
 }
 
 /// Matches objects whose value at a key path is at least a value.
-public func >= <Object: ManagedObject, Operand: PredicateOperand>(
+public func >= <Object: ManagedEntity, Operand: PredicateOperand>(
     keyPath: KeyPath<Object, Operand>, value: Operand
 ) -> TypedPredicate<Object> {
     TypedPredicate(keyPath, .greaterOrEqual, value.predicateOperand)
 }
 
 /// Matches objects whose value at a key path is one of these values.
-public func ~= <Object: ManagedObject, Operand: PredicateOperand>(
+public func ~= <Object: ManagedEntity, Operand: PredicateOperand>(
     values: [Operand], keyPath: KeyPath<Object, Operand>
 ) -> TypedPredicate<Object> {
     TypedPredicate(keyPath, .in, .list(values.map(\.predicateOperand)))
 }
 
 /// Matches objects whose value at a key path is in a range, including both bounds.
-public func ~= <Object: ManagedObject, Operand: PredicateOperand & Comparable>(
+public func ~= <Object: ManagedEntity, Operand: PredicateOperand & Comparable>(
     range: ClosedRange<Operand>, keyPath: KeyPath<Object, Operand>
 ) -> TypedPredicate<Object> {
     let ends = [range.lowerBound, range.upperBound].map(\.predicateOperand)
@@ -61,7 +78,7 @@ public func ~= <Object: ManagedObject, Operand: PredicateOperand & Comparable>(
 }
 
 /// Matches objects whose value at a key path is in a range, excluding the upper bound.
-public func ~= <Object: ManagedObject, Operand: PredicateOperand & Comparable>(
+public func ~= <Object: ManagedEntity, Operand: PredicateOperand & Comparable>(
     range: Range<Operand>, keyPath: KeyPath<Object, Operand>
 ) -> TypedPredicate<Object> {
     keyPath >= range.lowerBound && keyPath < range.upperBound

@@ -22,6 +22,14 @@ public struct TypedPredicate<Object: ManagedObject>: Sendable {
         get throws(TandemError) { try result.get() }
     }
 
+    /// Creates the condition of a predicate in any form, for example of a `#Predicate`, to combine
+    /// it with others.
+    public init<Condition: PredicateSource>(
+        _ condition: Condition
+    ) where Condition.Evaluation == (Object) throws -> Bool {
+        self.init { () throws(TandemError) in try condition.objectPredicate }
+    }
+
     init(_ make: () throws(TandemError) -> ObjectPredicate) {
         result = Result(catching: make)
     }

@@ -37,7 +37,7 @@ extension FetchedResultsController {
 
     /// Returns the object at an offset in the whole list, counted over all sections; an offset out
     /// of range traps.
-    public func object(atOffset offset: Int) -> ManagedObject {
+    public func object(atOffset offset: Int) -> Object {
         object(at: visible.path(atOffset: offset))
     }
 

@@ -1,5 +1,5 @@
 public import TandemModel
-public import TandemQuery
+import TandemQuery
 public import TandemResults
 
 /// A sorted and sectioned list of the objects that match a request, updated with every save.
@@ -8,11 +8,13 @@ public import TandemResults
 /// order or sections use relationships. Each merge is reported as one change. Unsaved edits of the
 /// context are shown on top of the saved state, unless ``includesPendingChanges`` is off.
 ///
-///     let request = FetchRequest(entity: "Content", sort: ["bucket.name", "title"])
+///     let request = FetchRequest(
+///         Content.self, sort: [.ascending(\.bucket?.name), .ascending(\.title)])
 ///     let controller = try FetchedResultsController(
-///         fetchRequest: request, context: context, sectionNameKeyPath: "bucket.name")
+///         fetchRequest: request, context: context, sectionNameKeyPath: \.bucket?.name)
 ///     controller.delegate = view
 ///     try controller.performFetch()
+///     let first = controller[ResultsIndexPath(section: 0, item: 0)]
 ///
 /// A controller belongs to its context's actor, like the context's objects. It is updated whenever
 /// the context merges. Its observers are notified after all controllers of the context were
@@ -20,12 +22,12 @@ public import TandemResults
 ///
 /// A `ListFollower` decides with each merge what the list needs, a `FollowedList` has its content,
 /// and a `ResultsOutbox` its observers.
-public final class FetchedResultsController {
+public final class FetchedResultsController<Object: ManagedObject> {
     /// The context whose objects are listed, and with whose merges the list is updated.
     public let context: ManagedObjectContext
     /// The listed objects and their order; setting it has no effect until the next
     /// ``performFetch()``.
-    public var fetchRequest: FetchRequest
+    public var fetchRequest: FetchRequest<Object>
     /// The key path of section names; setting it has no effect until the next ``performFetch()``.
     public var sectionNameKeyPath: String?
     /// The key paths through which rows show values of other objects; a change of such a value
@@ -79,17 +81,17 @@ public final class FetchedResultsController {
         }
     }
     /// The delegate, which is notified of changes; it is referenced weakly.
-    public var delegate: (any FetchedResultsControllerDelegate)? {
-        get { follower.list.outbox.delegate }
-        set { follower.list.outbox.delegate = newValue }
+    public var delegate: (any FetchedResultsControllerDelegate<Object>)? {
+        get { notifier.delegate }
+        set { notifier.delegate = newValue }
     }
     /// A closure that is called with every change, after the delegate.
     ///
     /// It also receives fetches of the whole list, and failures (``ControllerChange/error``). It
     /// may do everything that a delegate may do.
     public var onChange: ((ControllerChange) -> Void)? {
-        get { follower.list.outbox.onChange }
-        set { follower.list.outbox.onChange = newValue }
+        get { notifier.onChange }
+        set { notifier.onChange = newValue }
     }
     /// The reason why the list does not show the present state; nil if there is no failure.
     ///
@@ -105,9 +107,11 @@ public final class FetchedResultsController {
     let follower: ListFollower
     /// The number of fetches.
     var fetches: Int { follower.fetches }
+    private let notifier = ResultsNotifier<Object>()
     private var slot: ControllerSlot?
 
-    /// Creates a controller; nothing is fetched yet.
+    /// Creates a controller of a list without sections, or with sections by a key path as text;
+    /// nothing is fetched yet.
     ///
     /// - Parameters:
     ///   - fetchRequest: The objects to list; at least one sort key is required.
@@ -117,10 +121,11 @@ public final class FetchedResultsController {
     ///   - relationshipKeyPathsForRefreshing: The key paths through which rows show values of other
     ///     objects.
     ///   - cacheName: The name of a cache; nil for none.
-    /// - Throws: `noSortDescriptors`. If the context was used before, also `unknownEntity`,
-    ///   `unknownProperty` or `invalidPredicate`; otherwise ``performFetch()`` throws these.
+    /// - Throws: `noSortDescriptors`, and `usage` for a key path that names no property. If the
+    ///   context was used before, also `unknownEntity`, `unknownProperty` or `invalidPredicate`;
+    ///   otherwise ``performFetch()`` throws these.
     public init(
-        fetchRequest: FetchRequest, context: ManagedObjectContext,
+        fetchRequest: FetchRequest<Object>, context: ManagedObjectContext,
         sectionNameKeyPath: String? = nil, relationshipKeyPathsForRefreshing: [String] = [],
         cacheName: String? = nil
     ) throws(TandemError) {
@@ -130,12 +135,28 @@ public final class FetchedResultsController {
         self.relationshipKeyPathsForRefreshing = relationshipKeyPathsForRefreshing
         follower = ListFollower(context, isSectioned: sectionNameKeyPath != nil)
         follower.list.cache.name = cacheName
-        follower.list.outbox.controller = self
+        follower.list.outbox.owner = self
+        if let type = fetchRequest.objectClass { context.core.learn(type) }
         if let model = follower.source.session?.model {
             _ = try makePlan(model)
         } else {
-            try ResultsPlan.check(fetchRequest)
+            try ResultsPlan.check(fetchRequest.descriptor)
         }
+    }
+
+    /// Creates a controller of a list with sections by a key path; nothing is fetched yet.
+    ///
+    /// See ``init(fetchRequest:context:sectionNameKeyPath:relationshipKeyPathsForRefreshing:cacheName:)``.
+    public convenience init(
+        fetchRequest: FetchRequest<Object>, context: ManagedObjectContext,
+        sectionNameKeyPath: PartialKeyPath<Object>,
+        relationshipKeyPathsForRefreshing: [String] = [], cacheName: String? = nil
+    ) throws(TandemError) {
+        let name: String? = try KeyPathRecorder.name(of: sectionNameKeyPath)
+        try self.init(
+            fetchRequest: fetchRequest, context: context, sectionNameKeyPath: name,
+            relationshipKeyPathsForRefreshing: relationshipKeyPathsForRefreshing,
+            cacheName: cacheName)
     }
 
     deinit { follower.keepInCache(isFinal: true) }
@@ -168,8 +189,9 @@ public final class FetchedResultsController {
 
     func open(_ calls: DaemonCalls) async throws {
         let source = follower.source
-        try ResultsPlan.check(fetchRequest)
+        try ResultsPlan.check(fetchRequest.descriptor)
         let session = try await source.connectedSession(calls)
+        if let type = fetchRequest.objectClass { try source.checkClass(type) }
         if slot == nil { slot = try ControllerSlot(source.connection) }
         let plan = try makePlan(session.model)
         let sums = try ResultsSums(sumProperties, of: plan.compiled.entity)
@@ -178,7 +200,7 @@ public final class FetchedResultsController {
 
     private func makePlan(_ model: CompiledModel) throws(TandemError) -> ResultsPlan {
         try ResultsPlan(
-            fetchRequest, sectionKeyPath: sectionNameKeyPath,
+            fetchRequest.descriptor, sectionKeyPath: sectionNameKeyPath,
             refreshKeyPaths: relationshipKeyPathsForRefreshing, in: model)
     }
 
@@ -208,8 +230,17 @@ public final class FetchedResultsController {
     public var fetchedObjectIDs: [ObjectID] { objectIDs(in: 0..<numberOfObjects) }
 
     /// All objects in order; the row of each is loaded when it is first read.
-    public var fetchedObjects: [ManagedObject] {
-        visible.references(in: 0..<numberOfObjects).map { context.graph.object($0) }
+    public var fetchedObjects: [Object] { objects(in: 0..<numberOfObjects) }
+
+    /// Returns the objects of a section, in order; an index out of range traps.
+    ///
+    /// The row of each is loaded when it is first read. Cost: O(objects in the section).
+    public func objects(inSection section: Int) -> [Object] {
+        objects(in: visible.sections[section].range)
+    }
+
+    private func objects(in range: Range<Int>) -> [Object] {
+        visible.references(in: range).map { typed(context.graph.object($0)) }
     }
 
     /// The number of objects in the shown list.
@@ -218,20 +249,40 @@ public final class FetchedResultsController {
     /// Returns the object at an index path; its row is loaded when it is first read.
     ///
     /// An index path outside the list traps; before ``performFetch()`` every index path does.
-    public func object(at path: ResultsIndexPath) -> ManagedObject {
+    public func object(at path: ResultsIndexPath) -> Object {
         precondition(
             follower.plan != nil, "The list is empty, because performFetch() was not called.")
         return object(at: path, of: visible)
     }
 
+    /// The object at an index path (``object(at:)``).
+    public subscript(path: ResultsIndexPath) -> Object { object(at: path) }
+
     /// Returns the object at an index path of the current list or an earlier one.
-    func object(at path: ResultsIndexPath, of list: SectionedList) -> ManagedObject {
+    func object(at path: ResultsIndexPath, of list: SectionedList) -> Object {
         let identity = list.identity(at: path)
-        return context.graph.object(ObjectReference(tag: identity.tag, number: identity.number))
+        return typed(
+            context.graph.object(ObjectReference(tag: identity.tag, number: identity.number)))
+    }
+
+    private func typed(_ object: ManagedObject) -> Object {
+        guard let object = object as? Object else {
+            preconditionFailure(
+                "\(object.id) has the class \(type(of: object)), not \(Object.self).")
+        }
+        return object
     }
 
     /// Returns the index path of an object, or nil if it is not in the list.
     public func indexPath(for id: ObjectID) -> ResultsIndexPath? {
         visible.indexPath(of: id.number)
+    }
+}
+
+extension FetchedResultsController: ResultsOwner {
+    var isNotifiedOfFetches: Bool { notifier.isNotifiedOfFetches }
+
+    func notify(_ report: ListReport, _ change: ControllerChange?) {
+        notifier.notify(report, change, self)
     }
 }

@@ -18,57 +18,71 @@ public import TandemResults
 /// read, edit and save the context with blocking calls, even while it is notified of the context's
 /// own save. There is one exception: while a save with inserted objects and a save id of the caller
 /// awaits its answer, another save throws `usage`.
-public protocol FetchedResultsControllerDelegate: AnyObject {
+///
+/// A class that is bound to the main actor writes `@MainActor` before the protocol's name:
+///
+///     @MainActor final class TeamView: @MainActor FetchedResultsControllerDelegate {
+///         func controllerDidChangeContent(_ controller: FetchedResultsController<Team>) { … }
+///     }
+public protocol FetchedResultsControllerDelegate<Object>: AnyObject {
+    /// The class of the listed objects.
+    associatedtype Object: ManagedObject
+
     /// Called before the parts of a change.
-    func controllerWillChangeContent(_ controller: FetchedResultsController)
+    func controllerWillChangeContent(_ controller: FetchedResultsController<Object>)
     /// Called when a section was inserted or deleted.
     func controller(
-        _ controller: FetchedResultsController,
+        _ controller: FetchedResultsController<Object>,
         didChangeSection section: ResultsChange.SectionChange)
     /// Called when an object was inserted, deleted, moved or updated.
     func controller(
-        _ controller: FetchedResultsController, didChangeObject object: ResultsChange.ObjectChange,
+        _ controller: FetchedResultsController<Object>,
+        didChangeObject object: ResultsChange.ObjectChange,
         id: ObjectID)
     /// Called after the parts of a change.
-    func controllerDidChangeContent(_ controller: FetchedResultsController)
+    func controllerDidChangeContent(_ controller: FetchedResultsController<Object>)
     /// Called with the same change as one value.
-    func controller(_ controller: FetchedResultsController, didChange change: ControllerChange)
+    func controller(
+        _ controller: FetchedResultsController<Object>, didChange change: ControllerChange)
     /// Returns the index title of a section, or nil for the upper-cased first character of its
     /// name.
     func controller(
-        _ controller: FetchedResultsController, sectionIndexTitleForSectionName name: String
+        _ controller: FetchedResultsController<Object>, sectionIndexTitleForSectionName name: String
     ) -> String?
     /// Called when the list can't be shown.
     ///
     /// The next change, which may be empty, reports the recovery
     /// (``FetchedResultsController/error``).
-    func controller(_ controller: FetchedResultsController, didFailWith error: TandemError)
+    func controller(_ controller: FetchedResultsController<Object>, didFailWith error: TandemError)
 }
 
 extension FetchedResultsControllerDelegate {
     /// Does nothing.
-    public func controllerWillChangeContent(_ controller: FetchedResultsController) {}
+    public func controllerWillChangeContent(_ controller: FetchedResultsController<Object>) {}
     /// Does nothing.
     public func controller(
-        _ controller: FetchedResultsController,
+        _ controller: FetchedResultsController<Object>,
         didChangeSection section: ResultsChange.SectionChange
     ) {}
     /// Does nothing.
     public func controller(
-        _ controller: FetchedResultsController, didChangeObject object: ResultsChange.ObjectChange,
+        _ controller: FetchedResultsController<Object>,
+        didChangeObject object: ResultsChange.ObjectChange,
         id: ObjectID
     ) {}
     /// Does nothing.
-    public func controllerDidChangeContent(_ controller: FetchedResultsController) {}
+    public func controllerDidChangeContent(_ controller: FetchedResultsController<Object>) {}
     /// Does nothing.
     public func controller(
-        _ controller: FetchedResultsController, didChange change: ControllerChange
+        _ controller: FetchedResultsController<Object>, didChange change: ControllerChange
     ) {}
     /// Returns nil.
     public func controller(
-        _ controller: FetchedResultsController, sectionIndexTitleForSectionName name: String
+        _ controller: FetchedResultsController<Object>, sectionIndexTitleForSectionName name: String
     ) -> String? { nil }
     /// Does nothing.
-    public func controller(_ controller: FetchedResultsController, didFailWith error: TandemError) {
+    public func controller(
+        _ controller: FetchedResultsController<Object>, didFailWith error: TandemError
+    ) {
     }
 }

@@ -25,15 +25,19 @@ public struct FetchedResultsSnapshot: Hashable, Sendable {
 /// Apart from failures, it receives no other notifications.
 ///
 ///     func controller(
-///         _ controller: FetchedResultsController,
+///         _ controller: FetchedResultsController<Team>,
 ///         didChangeContentWith snapshot: FetchedResultsSnapshot
 ///     ) {
 ///         dataSource.apply(snapshot, animating: !snapshot.isFirstLoad)
 ///     }
-public protocol FetchedResultsSnapshotDelegate: FetchedResultsControllerDelegate {
+public protocol FetchedResultsSnapshotDelegate<Object>: FetchedResultsControllerDelegate {
+    // Declared again, so that the compiler infers it from this protocol's method.
+    /// The class of the listed objects.
+    associatedtype Object
+
     /// Called with the list as it is shown now; O(n) for each call.
     func controller(
-        _ controller: FetchedResultsController,
+        _ controller: FetchedResultsController<Object>,
         didChangeContentWith snapshot: FetchedResultsSnapshot)
 }
 
@@ -42,10 +46,14 @@ public protocol FetchedResultsSnapshotDelegate: FetchedResultsControllerDelegate
 ///
 /// Apart from failures, it receives no other notifications. If the list has sections, it is
 /// notified like any other delegate.
-public protocol FetchedResultsDifferenceDelegate: FetchedResultsControllerDelegate {
+public protocol FetchedResultsDifferenceDelegate<Object>: FetchedResultsControllerDelegate {
+    // Declared again, so that the compiler infers it from this protocol's method.
+    /// The class of the listed objects.
+    associatedtype Object
+
     /// Called with the ids that were inserted, removed or moved, and with the ids updated in place,
     /// which a difference can't express.
     func controller(
-        _ controller: FetchedResultsController,
+        _ controller: FetchedResultsController<Object>,
         didChangeContentWith difference: CollectionDifference<ObjectID>, updated: [ObjectID])
 }

@@ -1,10 +1,10 @@
 import TandemModel
-public import TandemQuery
+import TandemQuery
 
 /// Declares a list of objects of an app's model, with predicate and order; its source is set later.
 ///
 ///     @Observable final class Standings {
-///         @ObservationIgnored @Query("wins > 0", sort: ["-wins"])
+///         @ObservationIgnored @Query(where: \.wins > 0, sort: [.descending(\.wins)])
 ///         var teams: FetchedResults<TeamRow>
 ///         init(_ source: ResultsSource<TeamRow>) { teams.source = source }
 ///     }
@@ -12,8 +12,8 @@ public import TandemQuery
 ///     let preview = Standings(.values([TeamRow(name: "Cameroon")]))
 ///
 /// The list observes itself, so it need not be tracked by a class that is `@Observable`; the macro
-/// requires its wrapped properties to be marked as ignored. If the predicate can't be parsed, the
-/// error is the list's ``SectionedFetchResults/error``.
+/// requires its wrapped properties to be marked as ignored. If a key
+/// path or a text can't be translated, the error is the list's ``SectionedFetchResults/error``.
 @propertyWrapper
 public struct Query<SectionIdentifier: Hashable, Element> {
     /// The list; its source and request are set on the list itself.
@@ -21,20 +21,23 @@ public struct Query<SectionIdentifier: Hashable, Element> {
 
     /// Creates a list of values made from objects, in one section or in sections by name.
     public init(
-        _ format: String? = nil, _ arguments: [PredicateArgument] = [], sort: [SortKey],
-        sections: String? = nil, refresh: [String] = [], limit: Int? = nil
+        where condition: TypedPredicate<Element.Object>? = nil, sort: [SortKey<Element.Object>],
+        sections: PartialKeyPath<Element.Object>? = nil,
+        refresh: [PartialKeyPath<Element.Object>] = [],
+        limit: Int? = nil
     ) where SectionIdentifier == String, Element: ObjectValue {
         wrappedValue = SectionedFetchResults()
-        wrappedValue.ask(format, arguments, sort, sections, refresh, limit)
+        wrappedValue.ask(condition, sort, sections, refresh, limit)
     }
 
     /// Creates a list of objects, in one section or in sections by name.
     public init(
-        _ format: String? = nil, _ arguments: [PredicateArgument] = [], sort: [SortKey],
-        sections: String? = nil, refresh: [String] = [], limit: Int? = nil
+        where condition: TypedPredicate<Element>? = nil, sort: [SortKey<Element>],
+        sections: PartialKeyPath<Element>? = nil, refresh: [PartialKeyPath<Element>] = [],
+        limit: Int? = nil
     ) where SectionIdentifier == String, Element: ManagedEntity {
         wrappedValue = SectionedFetchResults()
-        wrappedValue.ask(format, arguments, sort, sections, refresh, limit)
+        wrappedValue.ask(condition, sort, sections, refresh, limit)
     }
 
     /// Creates a list of values in sections of any hashable type.
@@ -44,12 +47,13 @@ public struct Query<SectionIdentifier: Hashable, Element> {
     /// identifier form one section, so an identifier can be computed, for example the day in a list
     /// sorted by time.
     public init(
-        _ format: String? = nil, _ arguments: [PredicateArgument] = [], sort: [SortKey],
-        sections: String? = nil, by identifier: @escaping (Element) -> SectionIdentifier,
-        refresh: [String] = [], limit: Int? = nil
+        where condition: TypedPredicate<Element.Object>? = nil, sort: [SortKey<Element.Object>],
+        sections: PartialKeyPath<Element.Object>? = nil,
+        by identifier: @escaping (Element) -> SectionIdentifier,
+        refresh: [PartialKeyPath<Element.Object>] = [], limit: Int? = nil
     ) where Element: ObjectValue {
         wrappedValue = SectionedFetchResults(sectionIdentifier: identifier)
-        wrappedValue.ask(format, arguments, sort, sections, refresh, limit)
+        wrappedValue.ask(condition, sort, sections, refresh, limit)
     }
 
     /// Creates a list of objects in sections of any hashable type.
@@ -59,12 +63,13 @@ public struct Query<SectionIdentifier: Hashable, Element> {
     /// identifier form one section, so an identifier can be computed, for example the day in a list
     /// sorted by time.
     public init(
-        _ format: String? = nil, _ arguments: [PredicateArgument] = [], sort: [SortKey],
-        sections: String? = nil, by identifier: @escaping (Element) -> SectionIdentifier,
-        refresh: [String] = [], limit: Int? = nil
+        where condition: TypedPredicate<Element>? = nil, sort: [SortKey<Element>],
+        sections: PartialKeyPath<Element>? = nil,
+        by identifier: @escaping (Element) -> SectionIdentifier,
+        refresh: [PartialKeyPath<Element>] = [], limit: Int? = nil
     ) where Element: ManagedEntity {
         wrappedValue = SectionedFetchResults(sectionIdentifier: identifier)
-        wrappedValue.ask(format, arguments, sort, sections, refresh, limit)
+        wrappedValue.ask(condition, sort, sections, refresh, limit)
     }
 }
 
@@ -101,18 +106,45 @@ extension SectionedFetchResults {
         self.init(.objects(.byElement(sectionIdentifier)), source: source, request: request)
     }
 
+    /// Creates a list of literal values of any type, with sections by name.
+    ///
+    /// For previews and tests of views in modules that know no managed class. `sectionName` returns
+    /// the section name of a value; a new section begins where it differs from the previous value's.
+    ///
+    ///     let teams = FetchedResults(
+    ///         values: [TeamRow(name: "Cameroon", zone: "Africa")], sectionName: \.zone)
+    public convenience init(
+        values: [Element], sectionName: ((Element) -> String)? = nil
+    ) where SectionIdentifier == String {
+        self.init(
+            .literals(.byName { $0 }), source: .values(values, sectionName: sectionName),
+            request: nil)
+    }
+
+    /// Creates a list of literal values of any type, with sections identified by their first
+    /// elements; neighbours with the same identifier form one section.
+    ///
+    ///     let days = SectionedFetchResults(values: entries, sectionIdentifier: \.day)
+    public convenience init(
+        values: [Element], sectionIdentifier: @escaping (Element) -> SectionIdentifier
+    ) {
+        self.init(
+            .literals(.byElement(sectionIdentifier)), source: .values(values), request: nil)
+    }
+
     /// Sets the request of a declaration.
-    func ask(
-        _ format: String?, _ arguments: [PredicateArgument], _ sort: [SortKey],
-        _ sections: String?, _ refresh: [String], _ limit: Int?
+    func ask<Object: ManagedObject>(
+        _ condition: TypedPredicate<Object>?, _ sort: [SortKey<Object>],
+        _ sections: PartialKeyPath<Object>?, _ refresh: [PartialKeyPath<Object>], _ limit: Int?
     ) {
         do throws(TandemError) {
-            let predicate = try format.map { format throws(TandemError) in
-                try ObjectPredicate(format: format, arguments: arguments)
-            }
+            var refreshed: [String] = []
+            for keyPath in refresh { refreshed.append(try KeyPathRecorder.name(of: keyPath)) }
             request = ResultsRequest(
-                predicate: predicate, sort: sort, sectionNameKeyPath: sections,
-                relationshipKeyPathsForRefreshing: refresh, limit: limit)
+                predicate: try condition?.objectPredicate, sort: sort.map(\.untyped),
+                sectionNameKeyPath: try sections.map { keyPath throws(TandemError) in
+                    try KeyPathRecorder.name(of: keyPath)
+                }, relationshipKeyPathsForRefreshing: refreshed, limit: limit)
         } catch {
             fail(error, begin())
         }

@@ -13,7 +13,8 @@ enum SectionNaming<SectionIdentifier: Hashable, Element> {
 struct ResultsDefinition<SectionIdentifier: Hashable, Element> {
     typealias Naming = SectionNaming<SectionIdentifier, Element>
 
-    let entity: String
+    /// The name of the entity; nil for a list of literal values only.
+    let entity: String?
     let naming: Naming
     /// Whether elements are values, which can't be updated in place.
     let isValue: Bool
@@ -32,6 +33,15 @@ struct ResultsDefinition<SectionIdentifier: Hashable, Element> {
     /// Creates the definition of a list of values made from objects.
     static func values(_ naming: Naming) -> Self where Element: ObjectValue {
         made(of: Element.Object.self, naming, isValue: true) { Element(RowReader($0)) }
+    }
+
+    /// Creates the definition of a list of literal values of any type.
+    static func literals(_ naming: Naming) -> Self {
+        ResultsDefinition(
+            entity: nil, naming: naming, isValue: true, register: { _ in }, check: { _ in },
+            make: {
+                preconditionFailure("\($0.id) is not an element of a list of literal values.")
+            })
     }
 
     private static func made<Object: ManagedEntity>(
@@ -105,7 +115,7 @@ extension ManagedObject {
 
 extension ContextPart {
     /// Throws `usage` if objects of the entity, existing or future ones, are not of this class.
-    fileprivate func checkClass<Object: ManagedEntity>(_ type: Object.Type) throws(TandemError) {
+    func checkClass<Object: ManagedEntity>(_ type: Object.Type) throws(TandemError) {
         guard let model = session?.model, let entity = model.entity(named: Object.entity.name)
         else { return }
         for tag in [entity.tag] + entity.descendants {

@@ -7,10 +7,8 @@ import TandemResults
 /// Sequences, signals and the first observer call no application code; they are notified while the
 /// list steps. Delegate and closure are notified when the context delivers.
 final class ResultsOutbox {
-    /// The controller on whose behalf delegates are called.
-    weak var controller: FetchedResultsController?
-    weak var delegate: (any FetchedResultsControllerDelegate)?
-    var onChange: ((ControllerChange) -> Void)?
+    /// The controller, which notifies delegate and closure.
+    weak var owner: (any ResultsOwner)?
     /// The observer that receives every change before the delegate does.
     weak var observer: (any ResultsObserver)?
     let feeds = ResultsFeeds()
@@ -26,8 +24,7 @@ final class ResultsOutbox {
 
     /// Whether any observer also receives fetches of the whole list.
     var isHeardSilently: Bool {
-        !feeds.isEmpty || observer != nil || onChange != nil
-            || delegate is any FetchedResultsSnapshotDelegate
+        !feeds.isEmpty || observer != nil || owner?.isNotifiedOfFetches ?? false
     }
 
     /// Whether any observer may need the list from before the next change.
@@ -66,67 +63,21 @@ final class ResultsOutbox {
         defer { isDelivering = false }
         repeat {
             needsRedelivery = false
-            while let controller, let (report, change) = waiting.popFirst() {
-                notify(report, change, controller)
+            while let owner, let (report, change) = waiting.popFirst() {
+                owner.notify(report, change)
             }
             observer?.deliver()
-        } while controller != nil && (!waiting.isEmpty || needsRedelivery)
+        } while owner != nil && (!waiting.isEmpty || needsRedelivery)
         return true
     }
+}
 
-    private func notify(
-        _ report: ListReport, _ change: ControllerChange?, _ controller: FetchedResultsController
-    ) {
-        switch report.content {
-        case .change:
-            if let change { notify(change, report.isSilent, controller) }
-        case .unchanged:
-            (delegate as? any FetchedResultsSnapshotDelegate)?.controller(
-                controller,
-                didChangeContentWith: FetchedResultsSnapshot(sections: controller.sections))
-        case .failure(let error): delegate?.controller(controller, didFailWith: error)
-        }
-        if let change { onChange?(change) }
-    }
-
-    /// Notifies the delegate in the richest form that it supports, and in no other.
-    private func notify(
-        _ change: ControllerChange, _ isSilent: Bool, _ controller: FetchedResultsController
-    ) {
-        if let delegate = delegate as? any FetchedResultsSnapshotDelegate {
-            let snapshot = FetchedResultsSnapshot(
-                sections: controller.sections, reloaded: change.reloadedIDs,
-                isFirstLoad: change.isFirstLoad)
-            delegate.controller(controller, didChangeContentWith: snapshot)
-        } else if isSilent {
-            return
-        } else if let delegate = delegate as? any FetchedResultsDifferenceDelegate,
-            let difference = change.collectionDifference
-        {
-            delegate.controller(
-                controller, didChangeContentWith: difference, updated: change.updatedIDs)
-        } else {
-            notifyParts(change, controller)
-        }
-    }
-
-    private func notifyParts(_ change: ControllerChange, _ controller: FetchedResultsController) {
-        guard let delegate else { return }
-        delegate.controllerWillChangeContent(controller)
-        let objects = change.change.objects
-        func send(_ isWanted: (ResultsChange.ObjectChange) -> Bool) {
-            for object in objects where isWanted(object) {
-                delegate.controller(controller, didChangeObject: object, id: change.id(of: object))
-            }
-        }
-        send { if case .delete = $0 { true } else { false } }
-        for section in change.change.sections {
-            delegate.controller(controller, didChangeSection: section)
-        }
-        send { if case .delete = $0 { false } else { true } }
-        delegate.controllerDidChangeContent(controller)
-        delegate.controller(controller, didChange: change)
-    }
+/// The controller of a list, which notifies delegate and closure.
+protocol ResultsOwner: AnyObject {
+    /// Whether delegate or closure are also notified of fetches of the whole list.
+    var isNotifiedOfFetches: Bool { get }
+    /// Notifies delegate and closure of a report; `change` is its form for observers of changes.
+    func notify(_ report: ListReport, _ change: ControllerChange?)
 }
 
 /// An observer of a controller's list that receives every change before the delegate does.

@@ -20,7 +20,7 @@ final class ResultsPlan: Sendable {
         case verdicts
     }
 
-    let request: FetchRequest
+    let request: FetchDescriptor
     let compiled: CompiledRequest
     let sectionKeyPath: String?
     /// The key paths through which rows show values of other objects.
@@ -40,7 +40,7 @@ final class ResultsPlan: Sendable {
     /// Throws ``TandemError`` with `noSortDescriptors`, `unknownEntity`, `unknownProperty` or
     /// `invalidPredicate`.
     init(
-        _ request: FetchRequest, sectionKeyPath: String?, refreshKeyPaths: [String],
+        _ request: FetchDescriptor, sectionKeyPath: String?, refreshKeyPaths: [String],
         in model: CompiledModel
     ) throws(TandemError) {
         try ResultsPlan.check(request)
@@ -85,7 +85,7 @@ final class ResultsPlan: Sendable {
             request, sectionKeyPath: sectionKeyPath, refreshKeyPaths: refreshKeyPaths, in: model)
     }
 
-    static func check(_ request: FetchRequest) throws(TandemError) {
+    static func check(_ request: FetchDescriptor) throws(TandemError) {
         guard !request.sort.isEmpty else {
             throw TandemError(
                 .noSortDescriptors,
@@ -138,7 +138,7 @@ final class ResultsPlan: Sendable {
     var isWindow: Bool { request.limit != nil || request.offset > 0 }
 
     /// The request without limit and offset, by which the daemon evaluates rows.
-    var unlimited: FetchRequest {
+    var unlimited: FetchDescriptor {
         var request = request
         request.limit = nil
         request.offset = 0

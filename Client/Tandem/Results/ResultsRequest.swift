@@ -1,3 +1,4 @@
+import TandemModel
 public import TandemQuery
 
 /// The predicate, order, sections and refresh key paths of a list, as one value.
@@ -8,11 +9,13 @@ public import TandemQuery
 ///     request?.sort = ["group.name", "-wins"]
 ///     request?.sectionNameKeyPath = "group.name"
 ///     teams.request = request
+///
+/// Key paths are texts here, because a list of values has no class. ``Query`` takes Swift key paths.
 public struct ResultsRequest: Hashable, Sendable {
     /// The predicate; nil for every object of the entity.
     public var predicate: ObjectPredicate?
     /// The sort keys; a list needs at least one.
-    public var sort: [SortKey]
+    public var sort: [SortKey<ManagedObject>]
     /// The key path of section names; nil for one section.
     ///
     /// The first sort key must have the same order.
@@ -37,7 +40,8 @@ public struct ResultsRequest: Hashable, Sendable {
 
     /// Creates a request.
     public init(
-        predicate: ObjectPredicate? = nil, sort: [SortKey], sectionNameKeyPath: String? = nil,
+        predicate: ObjectPredicate? = nil, sort: [SortKey<ManagedObject>],
+        sectionNameKeyPath: String? = nil,
         relationshipKeyPathsForRefreshing: [String] = [], limit: Int? = nil, offset: Int = 0,
         includesPendingChanges: Bool = true
     ) {
@@ -51,7 +55,7 @@ public struct ResultsRequest: Hashable, Sendable {
     }
 
     /// Returns the fetch request for an entity.
-    func fetchRequest(of entity: String) -> FetchRequest {
+    func fetchRequest(of entity: String) -> FetchRequest<ManagedObject> {
         var request = FetchRequest(entity: entity, predicate: predicate, sort: sort)
         request.limit = limit
         request.offset = offset

@@ -20,6 +20,6 @@ public enum ResultsSource<Element> {
 /// The content of a list of elements.
 enum ResultsContent<SectionIdentifier: Hashable, Element> {
     case empty
-    case store(FetchedResultsController)
+    case store(FetchedResultsController<ManagedObject>)
     case values([Element], [(id: SectionIdentifier, range: Range<Int>)])
 }

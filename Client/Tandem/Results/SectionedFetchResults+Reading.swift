@@ -54,7 +54,7 @@ extension SectionedFetchResults {
     /// Loads elements in batches, so that they are not requested one by one when they are read.
     private func load(
         _ offsets: some Sequence<Int>, of list: SectionedList,
-        _ controller: FetchedResultsController
+        _ controller: FetchedResultsController<ManagedObject>
     ) {
         let context = controller.context
         var faults = offsets.flatMap { list.references(in: $0..<($0 + 1)) }

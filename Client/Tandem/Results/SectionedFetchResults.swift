@@ -30,6 +30,7 @@ public typealias FetchedResults<Element> = SectionedFetchResults<String, Element
 public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: Observable {
     let definition: ResultsDefinition<SectionIdentifier, Element>
     private let registrar = ObservationRegistrar()
+    private var subscribers: [AsyncStream<Void>.Continuation] = []
     private(set) var content = ResultsContent<SectionIdentifier, Element>.empty
     private var failure: TandemError?
     private var requested: ResultsRequest?
@@ -60,6 +61,20 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
     /// `isFirst` is true for the first list, which needs no animation.
     public var onChange: ((_ isFirst: Bool) -> Void)?
 
+    /// Returns a stream of signals that the list was published, for one of several readers that
+    /// read the whole list each time.
+    ///
+    /// A signal has no content, and unread signals count as one. Changes of values alone are
+    /// signalled only if ``publishesUpdates`` is set. The stream ends with the list.
+    ///
+    ///     for await _ in teams.signals() { draw(teams) }
+    public func signals() -> AsyncStream<Void> {
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        subscribers.append(continuation)
+        return stream
+    }
+
     private var isFirst = true
     /// The number of times that source or request were set.
     private var attempts = 0
@@ -74,6 +89,8 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
         requested = request
         open()
     }
+
+    deinit { for subscriber in subscribers { subscriber.finish() } }
 
     // MARK: Source and request
 
@@ -136,7 +153,7 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
     ///
     /// Each request has a controller of its own. While the list is being read, the controller may
     /// be newer than the list.
-    public var controller: FetchedResultsController? {
+    public var controller: FetchedResultsController<ManagedObject>? {
         if case .store(let controller) = content { controller } else { nil }
     }
 
@@ -159,10 +176,16 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
 
     /// Creates a controller for the source and the request, without fetching; nil if there is
     /// nothing to fetch.
-    private func makeController() throws -> FetchedResultsController? {
+    private func makeController() throws -> FetchedResultsController<ManagedObject>? {
         guard case .store(let context) = origin, let requested else { return nil }
+        guard let entity = definition.entity else {
+            throw TandemError(
+                .usage,
+                "a list of \(Element.self) made from literal values can't show a store; "
+                    + "declare it with Query, or conform \(Element.self) to ObjectValue")
+        }
         definition.register(context)
-        let fetch = requested.fetchRequest(of: definition.entity)
+        let fetch = requested.fetchRequest(of: entity)
         let controller = try FetchedResultsController(
             fetchRequest: fetch, context: context,
             sectionNameKeyPath: requested.sectionNameKeyPath,
@@ -173,7 +196,7 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
         return controller
     }
 
-    private func adopt(_ made: FetchedResultsController?, _ attempt: Int) throws {
+    private func adopt(_ made: FetchedResultsController<ManagedObject>?, _ attempt: Int) throws {
         guard attempt == attempts else { return }
         if let made { try definition.check(made.context) }
         let old = controller
@@ -220,6 +243,7 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
         let isFirst = isFirst
         if case .empty = content {} else { self.isFirst = false }
         registrar.withMutation(of: self, keyPath: \.revision) { revision += 1 }
+        subscribers.removeAll { if case .terminated = $0.yield() { true } else { false } }
         onChange?(isFirst)
     }
 

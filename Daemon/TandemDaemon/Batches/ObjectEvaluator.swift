@@ -47,7 +47,7 @@ struct BatchPredicate {
     /// The work of evaluating an object, relative to the comparison of one number.
     let weight: Int
 
-    init(_ request: FetchRequest, in model: CompiledModel) throws(TandemError) {
+    init(_ request: FetchDescriptor, in model: CompiledModel) throws(TandemError) {
         self.request = try CompiledRequest(request, in: model)
         weight = PredicateSize.weight(of: [request.predicate].compactMap(\.self))
     }

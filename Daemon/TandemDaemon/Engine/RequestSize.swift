@@ -21,7 +21,7 @@ struct RequestSize {
 
     /// Throws `limitExceeded` for a request with too many sort keys or comparisons, or with too
     /// long a constant.
-    func check(_ request: FetchRequest) throws(TandemError) {
+    func check(_ request: FetchDescriptor) throws(TandemError) {
         guard request.sort.count <= limits.sortKeys else {
             throw counts.refusal(
                 .sortKeys, limits,

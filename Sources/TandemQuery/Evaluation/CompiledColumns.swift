@@ -7,7 +7,7 @@ public struct CompiledColumns: Sendable {
     /// The request for the objects; its refresh key paths are the ones that columns and groups
     /// read.
     public let objects: CompiledRequest
-    let request: FetchRequest
+    let request: FetchDescriptor
     /// The index of each column's value among the key paths; nil for the number of objects.
     let places: [Int?]
     /// The indexes of the values by which objects are grouped.
@@ -15,7 +15,7 @@ public struct CompiledColumns: Sendable {
     /// The number of columns that are sums or averages, which keep every number.
     let summed: Int
     /// The columns by which groups are sorted.
-    let order: [(column: Int, key: SortKey)]
+    let order: [(column: Int, key: SortComponent)]
     /// The condition on groups; nil for all groups.
     let having: CompiledHaving?
 
@@ -30,7 +30,7 @@ public struct CompiledColumns: Sendable {
     ///   without groups
     /// - `invalidPredicate` for a condition on groups over something other than columns
     public init(
-        _ columns: FetchColumns, of request: FetchRequest, in model: CompiledModel
+        _ columns: FetchColumns, of request: FetchDescriptor, in model: CompiledModel
     ) throws(TandemError) {
         let most = FetchColumns.maximumColumns
         try columns.checkLimits()
@@ -116,10 +116,10 @@ public struct CompiledColumns: Sendable {
     }
 
     private static func order(
-        _ columns: FetchColumns, _ request: FetchRequest
-    ) throws(TandemError) -> [(column: Int, key: SortKey)] {
+        _ columns: FetchColumns, _ request: FetchDescriptor
+    ) throws(TandemError) -> [(column: Int, key: SortComponent)] {
         guard columns.isGrouped else { return [] }
-        var order: [(column: Int, key: SortKey)] = []
+        var order: [(column: Int, key: SortComponent)] = []
         for key in request.sort {
             guard let column = columns.columns.firstIndex(where: { $0.description == key.keyPath })
             else {

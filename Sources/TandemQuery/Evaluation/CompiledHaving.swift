@@ -63,7 +63,7 @@ private struct GroupForm: Sendable {
             throw TandemError(.usage, "the condition on groups cannot be evaluated: \(error)")
         }
         request = try CompiledRequest(
-            FetchRequest(entity: "Group", predicate: predicate), in: model)
+            FetchDescriptor(entity: "Group", predicate: predicate), in: model)
         let columns = Dictionary(
             uniqueKeysWithValues: types.indices.map { (names.name(of: $0), $0) })
         places = request.entity.properties.compactMap { property in

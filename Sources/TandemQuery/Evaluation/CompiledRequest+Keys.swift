@@ -94,7 +94,7 @@ extension CompiledRequest {
 
 extension KeyEncoder {
     /// Appends a value as a component of a sort key.
-    mutating func append(_ value: Value, by key: SortKey) {
+    mutating func append(_ value: Value, by key: SortComponent) {
         if let text = value.key(key.selector) {
             append(bytes: text, ascending: key.ascending)
         } else {
@@ -105,7 +105,7 @@ extension KeyEncoder {
 
 extension Value {
     /// Returns the bytes by which a text sorts under a selector; nil if the value sorts as it is.
-    fileprivate func key(_ selector: SortKey.Selector) -> [UInt8]? {
+    fileprivate func key(_ selector: SortComponent.Selector) -> [UInt8]? {
         if selector == .compare { return nil }
         if case .longText(let text) = inRow {
             let beginning = String(decoding: text.beginning, as: UTF8.self)
@@ -131,7 +131,7 @@ extension Value {
     }
 }
 
-extension SortKey.Selector {
+extension SortComponent.Selector {
     /// Returns the bytes of a text that sort according to this selector.
     fileprivate func key(_ text: String) -> [UInt8] {
         switch self {

@@ -7,7 +7,7 @@ public import TandemModel
 /// the result is nil, which means unknown.
 public struct CompiledRequest: Sendable {
     /// The request as declared.
-    public let request: FetchRequest
+    public let request: FetchDescriptor
     /// The key path of section names.
     public let sectionKeyPath: String?
     /// The key paths whose values refresh a row.
@@ -32,7 +32,7 @@ public struct CompiledRequest: Sendable {
     public let usesToMany: Bool
 
     let predicate: PredicateNode?
-    let sort: [(path: CompiledPath, key: SortKey)]
+    let sort: [(path: CompiledPath, key: SortComponent)]
     let sectionPath: CompiledPath?
     let refresh: [(keyPath: String, path: CompiledPath)]
     /// The first to-one relationship that begins a one-hop path of a sort key or of the sections.
@@ -53,7 +53,7 @@ public struct CompiledRequest: Sendable {
     /// types that don't fit, and for an order or section through a to-many relationship. The
     /// error's offset refers to the predicate's ``ObjectPredicate/format``.
     public init(
-        _ request: FetchRequest, sectionKeyPath: String? = nil, refreshKeyPaths: [String] = [],
+        _ request: FetchDescriptor, sectionKeyPath: String? = nil, refreshKeyPaths: [String] = [],
         in model: CompiledModel
     ) throws(TandemError) {
         guard let entity = model.entity(named: request.entity) else {

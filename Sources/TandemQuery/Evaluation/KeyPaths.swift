@@ -6,9 +6,9 @@ enum KeyPaths {
     static let maximumHops = 64
 
     static func sort(
-        _ keys: [SortKey], _ resolver: inout PathResolver
-    ) throws(TandemError) -> [(path: CompiledPath, key: SortKey)] {
-        var result: [(path: CompiledPath, key: SortKey)] = []
+        _ keys: [SortComponent], _ resolver: inout PathResolver
+    ) throws(TandemError) -> [(path: CompiledPath, key: SortComponent)] {
+        var result: [(path: CompiledPath, key: SortComponent)] = []
         for key in keys {
             let path = try single(key.keyPath, .sort, "sorted by", &resolver)
             if key.selector != .compare, !path.type.isText {

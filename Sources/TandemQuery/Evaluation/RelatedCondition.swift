@@ -14,7 +14,7 @@ public struct RelatedCondition: Sendable {
     /// The relationship, with its inverse.
     public let relationship: CompiledRelationship
     /// A request for the related objects.
-    public let target: FetchRequest
+    public let target: FetchDescriptor
     /// The part of the predicate from which the condition follows.
     public let part: ObjectPredicate
 
@@ -55,7 +55,7 @@ public struct RelatedCondition: Sendable {
         guard rest.count == parts.count else { return nil }
         return RelatedCondition(
             slot: property.slot, name: property.name, relationship: relationship,
-            target: FetchRequest(
+            target: FetchDescriptor(
                 entity: destination.name, predicate: .and(rest.map { .comparison($0) })),
             part: .and(parts.map { .comparison($0) }))
     }

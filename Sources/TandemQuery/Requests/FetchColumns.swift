@@ -54,7 +54,7 @@ public struct FetchColumns: Hashable, Sendable {
     /// Returns the request for the objects from which the rows are made.
     ///
     /// Offset, limit and the order of groups are applied later.
-    public func objects(of request: FetchRequest) -> FetchRequest {
+    public func objects(of request: FetchDescriptor) -> FetchDescriptor {
         var objects = request
         if isGrouped { objects.sort = [] }
         if isGrouped || isDistinct { (objects.limit, objects.offset) = (nil, 0) }

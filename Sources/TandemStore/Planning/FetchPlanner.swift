@@ -186,7 +186,7 @@ struct FetchPlanner {
     private func share(
         of part: ObjectPredicate, _ sample: RowSample
     ) throws(StoreError) -> Double {
-        let own = FetchRequest(entity: request.entity.name, predicate: part)
+        let own = FetchDescriptor(entity: request.entity.name, predicate: part)
         guard let part = try? CompiledRequest(own, in: request.model) else { return 1 }
         return try sample.share { part.matches($0, $1, $2) ?? false }
     }

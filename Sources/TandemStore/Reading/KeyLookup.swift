@@ -17,7 +17,7 @@ public struct KeyLookup: Sendable {
     private let includesSubentities: Bool
 
     /// Creates the lookup that is equivalent to a request; nil if there is none.
-    public init?(_ request: FetchRequest, in model: CompiledModel) {
+    public init?(_ request: FetchDescriptor, in model: CompiledModel) {
         guard request.sort.isEmpty, request.offset == 0, request.limit ?? 1 > 0,
             case .comparison(let comparison) = request.predicate,
             case (.keyPath(let path), .constant(let value)) = (comparison.left, comparison.right),

@@ -10,7 +10,7 @@ public protocol WireCodable: Hashable, Sendable {
     init(from reader: inout ByteReader) throws(CodingError)
 }
 
-extension FetchRequest: WireCodable {}
+extension FetchDescriptor: WireCodable {}
 
 // MARK: Writing
 

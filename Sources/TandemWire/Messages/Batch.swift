@@ -27,7 +27,7 @@ public struct Batch: WireCodable {
     /// ``SaveRequest/modelVersion``.
     public var modelVersion: UInt16
     /// The fetch request that selects the objects.
-    public var request: FetchRequest
+    public var request: FetchDescriptor
     /// The operation on each object.
     public var work: Work
     /// In a retry, the last position known when the batch was first sent; see
@@ -37,7 +37,7 @@ public struct Batch: WireCodable {
     /// Creates a batch with the given content.
     public init(
         batchID: [UInt8], contentHash: StableHash, author: String? = nil, context: String = "",
-        modelVersion: UInt16, request: FetchRequest, work: Work, firstSentAt: UInt64? = nil
+        modelVersion: UInt16, request: FetchDescriptor, work: Work, firstSentAt: UInt64? = nil
     ) {
         self.batchID = batchID
         self.contentHash = contentHash
@@ -79,7 +79,7 @@ public struct Batch: WireCodable {
         author = try reader.optionalString()
         context = try reader.string()
         modelVersion = try reader.uint16()
-        request = try FetchRequest(from: &reader)
+        request = try FetchDescriptor(from: &reader)
         work = try Work(from: &reader)
         firstSentAt = try reader.optional { reader throws(CodingError) in try reader.uint64() }
     }

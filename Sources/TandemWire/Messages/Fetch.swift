@@ -18,7 +18,7 @@ public struct Fetch: WireCodable {
     }
 
     /// The request.
-    public var request: FetchRequest
+    public var request: FetchDescriptor
     /// The data to return for the objects.
     public var kind: Kind
     /// The to-one key paths; rows of the objects they reach are returned too.
@@ -39,7 +39,7 @@ public struct Fetch: WireCodable {
 
     /// Creates a fetch; `columns` or `list` determine its kind if they are set.
     public init(
-        request: FetchRequest, kind: Kind = .rows, related: [[String]] = [],
+        request: FetchDescriptor, kind: Kind = .rows, related: [[String]] = [],
         interests: [EntityTag] = [], at: UInt64 = 0,
         lease: UInt32 = 0, columns: FetchColumns? = nil, list: ListDetails? = nil
     ) {
@@ -67,7 +67,7 @@ public struct Fetch: WireCodable {
 
     /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
-        request = try FetchRequest(from: &reader)
+        request = try FetchDescriptor(from: &reader)
         let start = reader.offset
         guard let kind = Kind(rawValue: try reader.uint8()) else {
             throw CodingError(expected: "a kind of fetch", offset: start)

@@ -48,7 +48,7 @@ public struct VerdictRequest: WireCodable {
 /// A list for which verdicts are requested.
 public struct VerdictItem: WireCodable {
     /// The fetch request of the list.
-    public var request: FetchRequest
+    public var request: FetchDescriptor
     /// The key path of its section names.
     public var sectionKeyPath: String?
     /// The key paths whose values refresh a row.
@@ -56,7 +56,7 @@ public struct VerdictItem: WireCodable {
 
     /// Creates a list with the given declaration.
     public init(
-        request: FetchRequest, sectionKeyPath: String? = nil, refreshKeyPaths: [String] = []
+        request: FetchDescriptor, sectionKeyPath: String? = nil, refreshKeyPaths: [String] = []
     ) {
         self.request = request
         self.sectionKeyPath = sectionKeyPath
@@ -72,7 +72,7 @@ public struct VerdictItem: WireCodable {
 
     /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
-        request = try FetchRequest(from: &reader)
+        request = try FetchDescriptor(from: &reader)
         sectionKeyPath = try reader.optionalString()
         refreshKeyPaths = try reader.names()
     }

@@ -42,7 +42,7 @@ extension Bridge {
 
     /// Fetches the objects as of a position, after the context has reached it.
     private func fetch(
-        _ wanted: FetchRequest, at position: Position, _ properties: [String]?,
+        _ wanted: FetchRequest<ManagedObject>, at position: Position, _ properties: [String]?,
         _ context: ManagedObjectContext
     ) throws -> Answer {
         try context.reach(position)
@@ -94,7 +94,7 @@ extension Bridge {
     // MARK: Requests
 
     /// Returns the fetch request that a request's keys describe.
-    func fetchRequest(_ request: BridgeRequest) throws -> FetchRequest {
+    func fetchRequest(_ request: BridgeRequest) throws -> FetchRequest<ManagedObject> {
         let entity = try request.required("entity", request.string("entity"))
         let sort = try request.array("sort") ?? []
         return FetchRequest(

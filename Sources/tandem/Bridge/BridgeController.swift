@@ -8,7 +8,7 @@ import Tandem
         "includesSubentities", "cache",
     ]
 
-    let results: FetchedResultsController
+    let results: FetchedResultsController<ManagedObject>
     /// The keys of the last request that took effect.
     private(set) var members: [String: JSON]
     private let events: ControllerEvents
@@ -67,7 +67,7 @@ import Tandem
 /// The settings of an `open` or `refetch` request.
 struct ControllerSettings {
     let members: [String: JSON]
-    let request: FetchRequest
+    let request: FetchRequest<ManagedObject>
     let sections: String?
     let refresh: [String]
     let cache: String?
@@ -83,7 +83,9 @@ private final class ControllerEvents: FetchedResultsControllerDelegate {
         self.output = output
     }
 
-    func controller(_ controller: FetchedResultsController, didChange change: ControllerChange) {
+    func controller(
+        _ controller: FetchedResultsController<ManagedObject>, didChange change: ControllerChange
+    ) {
         output.write([
             "event": .string("change"), "controller": .string(name),
             "position": JSON(number: change.position.number),
@@ -92,7 +94,9 @@ private final class ControllerEvents: FetchedResultsControllerDelegate {
         ])
     }
 
-    func controller(_ controller: FetchedResultsController, didFailWith error: TandemError) {
+    func controller(
+        _ controller: FetchedResultsController<ManagedObject>, didFailWith error: TandemError
+    ) {
         output.write([
             "event": .string("failure"), "controller": .string(name),
             "position": JSON(number: controller.position?.number ?? 0),

@@ -72,21 +72,25 @@ enum BridgeValues {
     }
 
     /// Returns one key of a sort order.
-    static func sortKey(_ json: JSON) throws(TandemError) -> SortKey {
+    static func sortKey(_ json: JSON) throws(TandemError) -> SortKey<ManagedObject> {
         if let text = json.string {
-            guard let key = SortKey(text) else {
-                throw TandemError(.usage, "`\(text)` is not a sort key; give \(SortKey.form)")
+            guard let key = SortKey<ManagedObject>(text) else {
+                throw TandemError(
+                    .usage, "`\(text)` is not a sort key; give \(SortKey<ManagedObject>.form)")
             }
             return key
         }
         let request = try BridgeRequest(
             "a sort key", json: json, keys: ["key", "ascending", "selector"])
         let path = try request.required("key", request.string("key"))
-        let name = try request.string("selector") ?? SortKey.Selector.compare.name
-        guard let selector = SortKey.Selector(name: name) else {
+        let name = try request.string("selector") ?? SortKey<ManagedObject>.Selector.compare.name
+        guard let selector = SortKey<ManagedObject>.Selector(name: name) else {
             throw TandemError(
-                .usage, "`\(name)` is not a selector; the selectors are \(SortKey.Selector.names)")
+                .usage,
+                "`\(name)` is not a selector; the selectors are \(SortKey<ManagedObject>.Selector.names)"
+            )
         }
-        return SortKey(path, ascending: try request.bool("ascending") ?? true, selector: selector)
+        return SortKey<ManagedObject>(
+            path, ascending: try request.bool("ascending") ?? true, selector: selector)
     }
 }

@@ -238,7 +238,9 @@ struct RevertCommand: ParsableCommand {
     }
 
     /// Returns a request for the objects that have these values of a uniqueness constraint.
-    private func request(_ constraint: CompiledIndex, _ values: [Value]) throws -> FetchRequest {
+    private func request(_ constraint: CompiledIndex, _ values: [Value]) throws -> FetchRequest<
+        ManagedObject
+    > {
         var request = FetchRequest(entity: model.entity(tagged: constraint.entity)?.name ?? "")
         request.predicate = try ObjectPredicate(
             format: values.map { _ in "%K = %@" }.joined(separator: " AND "),

@@ -43,12 +43,12 @@ struct RequestOptions: ParsableArguments {
     }
 
     /// Returns the request; throws `unknownEntity` if the model lacks the entity.
-    func request(_ model: CompiledModel) throws -> FetchRequest {
+    func request(_ model: CompiledModel) throws -> FetchRequest<ManagedObject> {
         guard model.entity(named: entity) != nil else { throw model.unknownEntity(entity) }
         return try request()
     }
 
-    func request() throws -> FetchRequest {
+    func request() throws -> FetchRequest<ManagedObject> {
         var request = FetchRequest(entity: entity, limit: limit, offset: offset)
         if let text = `where` { request.predicate = try ObjectPredicate(format: text) }
         request.sort = try (sort ?? "").split(separator: ",").map { text in

@@ -24,7 +24,8 @@ import TandemIO
     ///
     /// Calls `before` once, when the request has turned out to be valid.
     func each(
-        _ request: FetchRequest, _ members: [String], _ body: (ObjectSnapshot) -> Int,
+        _ request: FetchRequest<ManagedObject>, _ members: [String],
+        _ body: (ObjectSnapshot) -> Int,
         before: () -> Void
     ) throws {
         let progress = ProgressBar(label)

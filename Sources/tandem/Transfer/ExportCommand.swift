@@ -59,7 +59,7 @@ struct ExportCommand: ParsableCommand {
         }
     }
 
-    private func request(_ entity: String) throws -> FetchRequest {
+    private func request(_ entity: String) throws -> FetchRequest<ManagedObject> {
         var request = FetchRequest(entity: entity)
         request.includesSubentities = false
         if let text = `where` { request.predicate = try ObjectPredicate(format: text) }

@@ -79,7 +79,7 @@ struct WatchCommand: AsyncParsableCommand {
 
 /// The watched request; its sort order begins with the sections.
 struct WatchRequest: Sendable {
-    let request: FetchRequest
+    let request: FetchRequest<ManagedObject>
     let section: String?
     /// The properties to print; nil for all.
     let properties: Set<String>?
@@ -100,7 +100,7 @@ struct WatchRequest: Sendable {
             return key
         }
         if sort.isEmpty { sort = [SortKey(Self.usualOrder(entity), ascending: true)] }
-        if let section = options.section, sort.first?.keyPath != section {
+        if let section = options.section, try sort.first?.component.keyPath != section {
             sort.insert(SortKey(section, ascending: true), at: 0)
         }
         request.sort = sort

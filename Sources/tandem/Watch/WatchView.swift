@@ -14,7 +14,7 @@ import TandemIO
     private let isTerminal: Bool
     private let lines = LineOutput(flushesLines: true)
     private let clock = SystemClock()
-    private var controller: FetchedResultsController?
+    private var controller: FetchedResultsController<ManagedObject>?
     private var lagAskedAt: UInt64 = 0
     /// The content of the terminal, and the size for which it was drawn.
     private var shown: (news: WatchChange, size: (columns: Int, rows: Int))?
@@ -74,14 +74,14 @@ import TandemIO
     // MARK: Changes
 
     nonisolated func controller(
-        _ controller: FetchedResultsController, didChange change: ControllerChange
+        _ controller: FetchedResultsController<ManagedObject>, didChange change: ControllerChange
     ) {
         // The context belongs to the main actor, so its controllers call their delegates there.
         MainActor.assumeIsolated { changed(change) }
     }
 
     nonisolated func controller(
-        _ controller: FetchedResultsController, didFailWith error: TandemError
+        _ controller: FetchedResultsController<ManagedObject>, didFailWith error: TandemError
     ) {
         MainActor.assumeIsolated { failed(error) }
     }
@@ -121,7 +121,7 @@ import TandemIO
 
     // MARK: Rows
 
-    private func list(_ controller: FetchedResultsController) -> WatchList {
+    private func list(_ controller: FetchedResultsController<ManagedObject>) -> WatchList {
         let sections = controller.sections.enumerated().map { index, section in
             WatchList.Section(
                 name: section.name,
@@ -136,7 +136,7 @@ import TandemIO
 
     /// Returns the changed rows by number.
     private func rows(
-        of change: ControllerChange, _ controller: FetchedResultsController
+        of change: ControllerChange, _ controller: FetchedResultsController<ManagedObject>
     ) -> [ObjectNumber: WatchRow] {
         var rows: [ObjectNumber: WatchRow] = [:]
         for object in change.change.objects {
@@ -147,7 +147,7 @@ import TandemIO
     }
 
     private func row(
-        _ controller: FetchedResultsController, _ path: ResultsIndexPath
+        _ controller: FetchedResultsController<ManagedObject>, _ path: ResultsIndexPath
     ) -> WatchRow {
         let snapshot = controller.object(at: path).snapshot
         let model = try? container.storeModel()
@@ -169,7 +169,7 @@ import TandemIO
         ThisProcess.terminalSize(StandardStream.output.descriptor) ?? (80, 24)
     }
 
-    private func draw(_ controller: FetchedResultsController, _ news: WatchChange) {
+    private func draw(_ controller: FetchedResultsController<ManagedObject>, _ news: WatchChange) {
         let size = Self.terminalSize
         shown = (news, size)
         let sections = controller.sections.map { ($0.name, $0.numberOfObjects) }

@@ -84,7 +84,7 @@ import Testing
         try fill(client, item)
         let batch = Batch(
             batchID: Array("all".utf8), contentHash: StableHash([1]), modelVersion: 1,
-            request: FetchRequest(entity: "Item"), work: .delete)
+            request: FetchDescriptor(entity: "Item"), work: .delete)
         var heard = 0
         client.onPush = { push in
             if (try? push.transaction.decoded())?.batch != nil { heard += 1 }

@@ -54,7 +54,7 @@ struct Racer: Codable, Sendable {
         let mine = try context.insert(Lap.self)
         mine.name = name
         try context.save()
-        let laps = try context.fetch(Lap.self, where: "name IN {'left', 'right'}")
+        let laps = try context.fetch(Lap.self, where: .text("name IN {'left', 'right'}"))
         try #require(laps.count == 2)
         try container.wait(for: start, timeout: 60)
         var tally = Tally()

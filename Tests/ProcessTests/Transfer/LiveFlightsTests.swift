@@ -44,7 +44,9 @@ import Testing
         try file("data/flights.csv", rows)
     }
 
-    private func list(_ context: ManagedObjectContext) throws -> FetchedResultsController {
+    private func list(_ context: ManagedObjectContext) throws -> FetchedResultsController<
+        ManagedObject
+    > {
         let sort = ["airline.code", "day", "number"].compactMap { SortKey($0) }
         let controller = try FetchedResultsController(
             fetchRequest: FetchRequest(entity: "Flight", sort: sort), context: context,

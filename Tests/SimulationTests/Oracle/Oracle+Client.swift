@@ -173,7 +173,7 @@ extension Oracle {
     }
 
     /// Checks a fetch of all rows of an entity, sorted by rank, then number.
-    func fetches(_ answer: FetchAnswer, _ request: FetchRequest, isPast: Bool = false) {
+    func fetches(_ answer: FetchAnswer, _ request: FetchDescriptor, isPast: Bool = false) {
         guard answer.position <= truth.last,
             let entity = truth.model(at: answer.position)?.entity(named: request.entity)
         else { return }

@@ -5,7 +5,7 @@ import TandemWire
 /// Batches of a client, which it repeats until they end.
 extension SimulatedClient {
     /// Sends a batch that deletes or changes objects.
-    func run(_ request: FetchRequest, _ work: Batch.Work) {
+    func run(_ request: FetchDescriptor, _ work: Batch.Work) {
         guard let model, let identity, isReady else { return }
         var id = ByteWriter()
         id.uint32(UInt32(number))

@@ -35,7 +35,7 @@ enum SimulatedList: CaseIterable {
         let predicate = format.flatMap { try? ObjectPredicate(format: $0) }
         precondition((predicate == nil) == (format == nil), "The predicates can be read.")
         return VerdictItem(
-            request: FetchRequest(
+            request: FetchDescriptor(
                 entity: entity, predicate: predicate, sort: self == .titled ? ["group.title"] : []),
             refreshKeyPaths: self == .refreshed ? ["group.title", "tags.label"] : [])
     }

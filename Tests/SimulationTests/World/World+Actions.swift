@@ -108,7 +108,7 @@ extension World {
             let slot = entity.slot(of: "rank"),
             let predicate = try? ObjectPredicate(format: "rank < \(chance.number(1...6))")
         else { return }
-        let request = FetchRequest(
+        let request = FetchDescriptor(
             entity: entity.name, predicate: chance.percent(70) ? predicate : nil, sort: ["-rank"],
             limit: chance.percent(40) ? chance.number(1...6) : nil)
         let rank = SlotValue(slot: slot, value: .int(Int64(chance.number(0...9))))
@@ -117,8 +117,8 @@ extension World {
 
     private func fetch(_ client: SimulatedClient, _ chance: inout Chance) {
         guard let entity = client.model.flatMap({ chance.pick($0.entities) }) else { return }
-        let sort: [SortKey] = entity.slot(of: "rank") == nil ? [] : ["rank"]
-        let request = FetchRequest(entity: entity.name, sort: sort)
+        let sort: [SortComponent] = entity.slot(of: "rank") == nil ? [] : ["rank"]
+        let request = FetchDescriptor(entity: entity.name, sort: sort)
         let interests = chance.percent(50) ? entity.descendants : []
         let fetch = Fetch(request: request, interests: interests)
         client.send(.fetch(fetch), .fetch(fetch, floor: oracle.known))

@@ -35,7 +35,7 @@ extension World {
     private func fetch(_ pin: UInt32?, at position: UInt64, _ chance: inout Chance) -> Fetch {
         let entity = chance.pick(["Node", "Node", "Leaf", "Group", "Tag"]) ?? "Node"
         let isNode = entity == "Node" || entity == "Leaf"
-        let request = FetchRequest(entity: entity, sort: isNode ? ["rank"] : [])
+        let request = FetchDescriptor(entity: entity, sort: isNode ? ["rank"] : [])
         var fetch = Fetch(request: request, at: position)
         fetch.lease = pin ?? 0
         return fetch

@@ -62,7 +62,7 @@ final class ControllerBenchmark: FetchedResultsControllerDelegate {
     }
 
     nonisolated func controller(
-        _ controller: FetchedResultsController, didChange change: ControllerChange
+        _ controller: FetchedResultsController<ManagedObject>, didChange change: ControllerChange
     ) {
         MainActor.assumeIsolated { told += change.change.objects.count }
     }
@@ -98,7 +98,7 @@ final class ControllerBenchmark: FetchedResultsControllerDelegate {
         return try context.save()
     }
 
-    private func check(_ controller: FetchedResultsController) throws {
+    private func check(_ controller: FetchedResultsController<ManagedObject>) throws {
         let expected = editor.sections()
         let shown = controller.sections
         guard shown.map(\.name) == expected.map(\.name),

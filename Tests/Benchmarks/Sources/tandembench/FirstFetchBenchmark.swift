@@ -76,7 +76,7 @@ struct FirstFetchBenchmark {
         defer { saver.close() }
         let context = saver.makeContext(name: "saver")
         let content = try context.fetch(
-            Content.self, where: "size >= 0", sort: ["name"], limit: 1)
+            Content.self, where: .text("size >= 0"), sort: ["name"], limit: 1)
         guard let content = content.first else { throw Failure("no contents") }
         var (alone, after): ([Double], [Double]) = ([], [])
         for run in 0..<(n >= 1_000_000 ? 6 : 30) {
@@ -131,7 +131,7 @@ struct FirstFetchBenchmark {
     private func sections(_ context: ManagedObjectContext) throws -> [Section] {
         let buckets = try context.fetchValues(Buckets.self)
         let names = Dictionary(uniqueKeysWithValues: buckets.map { ($0.id, $0.name) })
-        let rows = try context.fetchValues(Row.self, sort: Self.sort)
+        let rows = try context.fetchValues(Row.self, for: FetchRequest(sort: Self.sort))
         var sections: [Section] = []
         var start = 0
         guard !rows.isEmpty else { return [] }

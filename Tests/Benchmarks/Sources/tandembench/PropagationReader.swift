@@ -21,7 +21,7 @@ final class PropagationReader: FetchedResultsControllerDelegate {
     private let n: Int
     private let socket: String
     private let context: ManagedObjectContext
-    private let controller: FetchedResultsController
+    private let controller: FetchedResultsController<ManagedObject>
     private let container: PersistentContainer
     private let (ended, end) = AsyncStream.makeStream(of: Void.self)
     private var seen = 0
@@ -64,7 +64,7 @@ final class PropagationReader: FetchedResultsControllerDelegate {
     }
 
     nonisolated func controller(
-        _ controller: FetchedResultsController, didChange change: ControllerChange
+        _ controller: FetchedResultsController<ManagedObject>, didChange change: ControllerChange
     ) {
         MainActor.assumeIsolated {
             handle(change)
@@ -73,7 +73,7 @@ final class PropagationReader: FetchedResultsControllerDelegate {
     }
 
     nonisolated func controller(
-        _ controller: FetchedResultsController, didFailWith error: TandemError
+        _ controller: FetchedResultsController<ManagedObject>, didFailWith error: TandemError
     ) {
         MainActor.assumeIsolated {
             problem = error

@@ -133,7 +133,7 @@ struct ReadersBenchmark {
     static func save(_ socket: String, _ n: Int, seconds: Double) throws {
         let container = container(socket, "saver")
         let context = container.makeContext(name: "saver")
-        let objects = try context.fetch(Measured.self, where: "rank = 7")
+        let objects = try context.fetch(Measured.self, where: .text("rank = 7"))
         var generator = SplitMix64(7)
         let times = try loop(seconds) {
             objects[generator.below(objects.count)].serial = generator.below(1 << 20)

@@ -97,7 +97,8 @@ struct RecoveryBenchmark {
         while at < n {
             let end = min(n, at + 10_000)
             let found = try context.fetch(
-                Measured.self, where: "serial >= \(at) AND serial < \(end)", sort: ["serial"])
+                Measured.self, where: .text("serial >= \(at) AND serial < \(end)"), sort: ["serial"]
+            )
             guard found.count == end - at else { throw Failure("\(found.count) objects") }
             for (index, object) in found.enumerated() {
                 let value = kind == .unindexed ? object.plain : object.rank

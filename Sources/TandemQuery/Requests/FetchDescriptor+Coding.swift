@@ -1,13 +1,13 @@
 public import TandemModel
 
-extension FetchRequest {
+extension FetchDescriptor {
     /// The version of the binary form.
     private static let format: UInt8 = 1
 
     /// Appends the request's binary form: version, entity, flags, predicate, sort keys, limit,
     /// offset.
     public func encode(into writer: inout ByteWriter) {
-        writer.uint8(FetchRequest.format)
+        writer.uint8(FetchDescriptor.format)
         writer.string(entity)
         writer.bool(includesSubentities)
         writer.bool(predicate != nil)
@@ -29,17 +29,19 @@ extension FetchRequest {
     /// than ``ObjectPredicate/maximumDepth`` or larger than ``ObjectPredicate/maximumNodes``.
     public init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
-        guard try reader.uint8() == FetchRequest.format else {
-            throw CodingError(expected: "request format \(FetchRequest.format)", offset: start)
+        guard try reader.uint8() == FetchDescriptor.format else {
+            throw CodingError(expected: "request format \(FetchDescriptor.format)", offset: start)
         }
         self.init(entity: try reader.string())
         includesSubentities = try reader.bool()
         if try reader.bool() { predicate = try ObjectPredicate(from: &reader) }
-        for _ in 0..<(try reader.count(itemBytes: 3)) { sort.append(try SortKey(from: &reader)) }
+        for _ in 0..<(try reader.count(itemBytes: 3)) {
+            sort.append(try SortComponent(from: &reader))
+        }
         let hasLimit = try reader.bool()
-        let limit = try FetchRequest.natural(from: &reader)
+        let limit = try FetchDescriptor.natural(from: &reader)
         self.limit = hasLimit ? limit : nil
-        offset = try FetchRequest.natural(from: &reader)
+        offset = try FetchDescriptor.natural(from: &reader)
     }
 
     private static func natural(from reader: inout ByteReader) throws(CodingError) -> Int {
@@ -51,7 +53,7 @@ extension FetchRequest {
     }
 }
 
-extension SortKey {
+extension SortComponent {
     fileprivate init(from reader: inout ByteReader) throws(CodingError) {
         let keyPath = try reader.string()
         let ascending = try reader.bool()

@@ -2,7 +2,7 @@
 ///
 /// The text form is a key path, preceded by `-` for descending order, and followed by a colon and
 /// the selector if that is not ``Selector/compare``: `"wins"`, `"-wins"`, `"-name:naturalCompare"`.
-public struct SortKey: Hashable, Sendable {
+public struct SortComponent: Hashable, Sendable {
     /// The way in which two values are compared.
     public enum Selector: UInt8, Hashable, Sendable, CaseIterable {
         /// Numbers by value, texts by code point.
@@ -52,7 +52,7 @@ public struct SortKey: Hashable, Sendable {
         + ":naturalCompare after it"
 }
 
-extension SortKey: LosslessStringConvertible {
+extension SortComponent: LosslessStringConvertible {
     /// Parses `name`, `-name` for descending or `name:naturalCompare`.
     ///
     /// Returns nil if the name is missing or the selector is unknown.
@@ -77,14 +77,14 @@ extension SortKey: LosslessStringConvertible {
     }
 }
 
-extension SortKey: ExpressibleByStringLiteral {
+extension SortComponent: ExpressibleByStringLiteral {
     /// Creates a component from a literal: `"name"`, `"-wins"` for descending,
     /// `"name:naturalCompare"`.
     ///
     /// Traps if the name is missing or the selector is unknown.
     public init(stringLiteral value: String) {
-        guard let key = SortKey(value) else {
-            preconditionFailure("\"\(value)\" is not a sort key; expected \(SortKey.form).")
+        guard let key = SortComponent(value) else {
+            preconditionFailure("\"\(value)\" is not a sort key; expected \(SortComponent.form).")
         }
         self = key
     }

@@ -1,13 +1,13 @@
 /// A request for the objects of an entity that match a predicate, in a given order.
 ///
 /// Ties are broken by object number, which also determines the order if there are no sort keys.
-public struct FetchRequest: Hashable, Sendable {
+public struct FetchDescriptor: Hashable, Sendable {
     /// The entity's name.
     public var entity: String
     /// The condition; nil matches everything.
     public var predicate: ObjectPredicate?
     /// The sort order.
-    public var sort: [SortKey]
+    public var sort: [SortComponent]
     /// The maximum number of objects; nil for all.
     ///
     /// A results controller with a limit or an offset does O(limit + offset) work for every merge
@@ -20,7 +20,7 @@ public struct FetchRequest: Hashable, Sendable {
 
     /// Creates a request.
     public init(
-        entity: String, predicate: ObjectPredicate? = nil, sort: [SortKey] = [],
+        entity: String, predicate: ObjectPredicate? = nil, sort: [SortComponent] = [],
         limit: Int? = nil, offset: Int = 0, includesSubentities: Bool = true
     ) {
         self.entity = entity

@@ -1,0 +1,68 @@
+import FoundationEssentials
+public import TandemModel
+
+// Conversions that most types need, so that a conformance is one line.
+
+extension AttributeConvertible where Self: RawRepresentable, RawValue: AttributeConvertible {
+    /// Creates the value with a raw value.
+    ///
+    /// Returns nil if that is null, of another type, or not one of this type's.
+    public init?(attribute value: Value) {
+        guard let raw = RawValue(attribute: value) else { return nil }
+        self.init(rawValue: raw)
+    }
+
+    /// The raw value as an attribute value.
+    public var attributeValue: Value { rawValue.attributeValue }
+}
+
+extension AttributeConvertible
+where Self: RawRepresentable & CaseIterable, RawValue: AttributeConvertible {
+    /// The first case, which a non-optional property without a stored value has.
+    public static var zero: Self {
+        guard let first = allCases.first else { preconditionFailure("\(Self.self) has no case.") }
+        return first
+    }
+}
+
+extension AttributeConvertible where Self: OptionSet {
+    /// The empty set, which a non-optional property without a stored value has.
+    public static var zero: Self { [] }
+}
+
+/// A Codable type whose values are stored in a string attribute, as JSON.
+///
+///     struct Address: CodableAttribute {
+///         var street = "", town = ""
+///         static let zero = Address()
+///     }
+///     Attribute("home", .string)
+///     @Managed("home") var home: Address?
+///
+/// Use it for small values that are read and written as a whole. Predicates can compare whole values
+/// only: declare attributes for whatever is searched or sorted by. The keys are sorted, so equal
+/// values have equal texts. A text that can't be decoded reads like an unknown raw value
+/// (``AttributeConvertible``). Assigning a value that JSON can't represent, such as a double that is
+/// not finite, traps.
+public protocol CodableAttribute: AttributeConvertible, Codable {}
+
+extension CodableAttribute {
+    /// Decodes a value; returns nil if that is null, of another type, or can't be decoded.
+    public init?(attribute value: Value) {
+        guard case .string(let text) = value,
+            let decoded = try? JSONDecoder().decode(Self.self, from: Data(text.utf8))
+        else { return nil }
+        self = decoded
+    }
+
+    /// The value as JSON.
+    public var attributeValue: Value {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        do {
+            return .string(String(decoding: try encoder.encode(self), as: UTF8.self))
+        } catch {
+            preconditionFailure("\(self) can't be stored as JSON: \(error)")
+        }
+    }
+}

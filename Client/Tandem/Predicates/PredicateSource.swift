@@ -1,0 +1,69 @@
+public import FoundationEssentials
+import TandemModel
+public import TandemQuery
+
+/// A condition on objects, in any of the forms in which an app can write it.
+///
+/// The forms are operators on key paths (``TypedPredicate``), Foundation's `#Predicate`, and text
+/// (``text(_:_:)``). They are exchangeable wherever a condition is expected:
+///
+///     try context.fetch(Team.self, where: \.wins > 3)
+///     try context.fetch(Team.self, where: #Predicate { $0.wins > 3 })
+///     try context.fetch(Team.self, where: .text("wins > %@", 3))
+///
+/// A condition that can't be translated throws its error when it is used.
+public protocol PredicateSource<Evaluation> {
+    /// The type of a function that decides whether an object matches, such as
+    /// `(Team) throws -> Bool`; it determines the class of the objects.
+    associatedtype Evaluation
+
+    /// The condition without the class.
+    ///
+    /// Throws `usage` for a key path that names no property, and `invalidPredicate` for a text that
+    /// can't be parsed and for an expression of a `#Predicate` that has no translation.
+    var objectPredicate: ObjectPredicate { get throws(TandemError) }
+}
+
+extension TypedPredicate: PredicateSource {
+    /// The type of a function that decides whether an object of the class matches.
+    public typealias Evaluation = (Object) throws -> Bool
+}
+
+extension Predicate: PredicateSource {
+    /// The type of the predicate's function.
+    public typealias Evaluation = (repeat each Input) throws -> Bool
+
+    /// The translation of the predicate (``TandemQuery/ObjectPredicate/init(_:)``).
+    public var objectPredicate: ObjectPredicate {
+        get throws(TandemError) { try ObjectPredicate(self) }
+    }
+}
+
+extension PredicateSource {
+    /// Returns a condition written as text (<doc:Fetching>), with arguments for `%@` and `%K`.
+    ///
+    ///     try context.fetch(Team.self, where: .text("zone = %@ AND ANY players.goals > 5", zone))
+    ///
+    /// The text is parsed here; the condition throws `invalidPredicate` when it is used if the text
+    /// is invalid or if the number of arguments is wrong.
+    public static func text<Object>(
+        _ format: String, _ arguments: any PredicateOperand...
+    ) -> Self where Self == TypedPredicate<Object> {
+        TypedPredicate { () throws(TandemError) in
+            try ObjectPredicate(
+                format: format, arguments: arguments.map { PredicateArgument($0.predicateOperand) })
+        }
+    }
+}
+
+extension PredicateArgument {
+    /// Creates the argument for a value, an object, or a list of these.
+    init(_ operand: QueryExpression) {
+        switch operand {
+        case .constant(let value): self = .value(value)
+        case .object(let id): self = .object(id)
+        case .list(let parts): self = .list(parts.map { PredicateArgument($0) })
+        default: preconditionFailure("\(operand.format) is not an argument of a predicate's text.")
+        }
+    }
+}

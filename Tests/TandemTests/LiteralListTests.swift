@@ -1,0 +1,92 @@
+import TandemEmbedded
+import TandemModel
+import Testing
+
+@testable import Tandem
+
+/// Lists of literal values of any type, and what all lists offer to their readers.
+@MainActor @Suite struct LiteralListTests {
+    /// A row as a view module declares it, which knows no managed class.
+    private struct Line: Equatable {
+        var title: String
+        var minute: Int
+        var hour: Int { minute / 60 }
+    }
+
+    private let lines = [
+        Line(title: "a", minute: 10), Line(title: "b", minute: 50), Line(title: "c", minute: 70),
+    ]
+
+    @Test func `a list of plain values has sections and no store`() throws {
+        let flat = FetchedResults(values: lines)
+        #expect(Array(flat) == lines && flat.sections.map(\.id) == [""])
+        let named = FetchedResults(values: lines, sectionName: { "\($0.hour)" })
+        #expect(named.sections.map(\.id) == ["0", "1"])
+        #expect(named.sections.map(\.objects) == [Array(lines[..<2]), [lines[2]]])
+        let hours = SectionedFetchResults(values: lines, sectionIdentifier: \.hour)
+        #expect(hours.sections.map(\.id) == [0, 1])
+        hours.source = .values([lines[2], lines[0]])
+        #expect(hours.sections.map(\.id) == [1, 0] && hours.error == nil)
+
+        let context = try PersistentContainer.inMemory(entities: [Club.self, Member.self])
+            .makeContext(name: "test")
+        hours.request = ResultsRequest(sort: ["name"])
+        hours.source = .store(context)
+        #expect(hours.error?.code == .usage)
+        #expect(hours.error?.message.contains("ObjectValue") == true)
+    }
+
+    @Test func `each reader of signals gets one for every published list, and none for values`()
+        async throws
+    {
+        let context = try PersistentContainer.inMemory(entities: [Club.self, Member.self])
+            .makeContext(name: "test")
+        let list = FetchedResults<Club>(
+            source: .store(context), request: ResultsRequest(sort: ["name"]))
+        var signals = [list.signals(), list.signals()].map { $0.makeAsyncIterator() }
+        let club = try context.insert(Club.self)
+        club.name = "a"
+        try await context.save()
+        try context.insert(Club.self).name = "b"
+        try await context.save()
+        // Unread signals count as one.
+        for reader in signals.indices {
+            #expect(await signals[reader].next(isolation: #isolation) != nil)
+        }
+        let revised = list.signals()
+        club.wins = 5
+        try await context.save()
+        list.source = .none
+        var count = 0
+        for await _ in revised {
+            count += 1
+            break
+        }
+        #expect(count == 1 && list.isEmpty)
+    }
+
+    @Test func `the stream of signals ends with the list`() async throws {
+        var list: FetchedResults<Line>? = FetchedResults(values: lines)
+        let signals = try #require(list?.signals())
+        list = nil
+        for await _ in signals { Issue.record("a signal") }
+    }
+
+    @Test func `an object prints its id and the values that are held`() throws {
+        let container = try PersistentContainer.inMemory(entities: [Club.self, Member.self])
+        let (context, other) = (container.makeContext(name: "a"), container.makeContext(name: "b"))
+        let club = try context.insert(Club.self)
+        club.name = String(repeating: "x", count: 61)
+        let member = try context.insert(Member.self)
+        (member.name, member.goals, member.club) = ("Roger", 4, club)
+        #expect("\(member)" == "\(member.id) (name: \"Roger\", goals: 4, club: \(club.id))")
+        let shown = String(repeating: "x", count: 60)
+        #expect("\(club)".contains("name: \"\(shown)…\", nick: null"))
+        try context.save()
+        let seen = try other.object(with: member.id)
+        #expect("\(seen)" == "\(member.id) (not loaded)")
+        #expect(seen.isFault)
+        context.delete(member)
+        #expect("\(member)" == "\(member.id) (deleted)")
+    }
+}
