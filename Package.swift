@@ -68,6 +68,8 @@ let package = Package(
         .library(name: "TandemJournal", targets: ["TandemJournal", "TandemIO"]),
         // For Tests/Fuzzing, which is a package of its own.
         .library(name: "FuzzTargets", targets: ["FuzzTargets"]),
+        // For Tests/Benchmarks, which is a package of its own, too.
+        .library(name: "BenchmarkTargets", targets: ["BenchmarkTargets"]),
         .executable(name: "tandemd", targets: ["tandemd"]),
         .executable(name: "tandem", targets: ["tandem"]),
     ],
@@ -175,5 +177,10 @@ let package = Package(
                 "TandemIO", "TandemModel", "TandemQuery", "TandemJournal", "TandemStore",
                 "TandemWire", "TandemDaemon",
             ], path: "Tests/FuzzTargets", swiftSettings: strict),
+        // Parts of Tests/Benchmarks that use internals: a list without objects, a made journal.
+        .target(
+            name: "BenchmarkTargets",
+            dependencies: ["TandemIO", "TandemModel", "TandemJournal", "TandemResults"],
+            path: "Tests/BenchmarkTargets", swiftSettings: strict),
     ] + suites
 )

@@ -72,6 +72,10 @@ enum Layout {
                 "TandemWire", "TandemDaemon",
             ], hasFrontPage: false),
         Target(
+            name: "BenchmarkTargets", folder: "Tests",
+            imports: ["TandemIO", "TandemModel", "TandemJournal", "TandemResults"],
+            hasFrontPage: false),
+        Target(
             name: "worldcup", folder: "Sources", imports: ["Tandem"], isEdge: true,
             hasFrontPage: false),
     ]
