@@ -8,43 +8,45 @@ import FoundationEssentials
 /// journal keeps rows as they were written.
 public struct Row: Hashable, Sendable {
     /// The bytes, in the layout of ``RowLayout``.
-    public let bytes: [UInt8]
+    @usableFromInline package let bytes: [UInt8]
 
     /// Creates a row from its bytes; check bytes from outside with ``isValid(for:)``.
     @inlinable
-    public init(bytes: [UInt8]) { self.bytes = bytes }
+    package init(bytes: [UInt8]) { self.bytes = bytes }
 
     /// Creates a row from one value for each slot of the entity; the values of to-many slots are
     /// ignored.
     ///
     /// A value of the wrong type traps: check values from outside with
     /// ``CompiledProperty/accepts(_:)``.
-    public init(_ values: [Value], of entity: CompiledEntity, version: UInt16) {
+    package init(_ values: [Value], of entity: CompiledEntity, version: UInt16) {
         bytes = RowBuilder.build(values, entity, version)
     }
 
     /// The version of the model under which the row was written.
-    public var modelVersion: UInt16 { withView { $0.modelVersion } }
+    package var modelVersion: UInt16 { withView { $0.modelVersion } }
 
     /// The entity of the object.
     public var tag: EntityTag { withView { $0.tag } }
 
     /// Calls `body` with a borrowed view of the row, which must not escape from `body`.
     @inlinable @inline(__always)
-    public func withView<Result>(_ body: (RowView) -> Result) -> Result {
+    package func withView<Result>(_ body: (RowView) -> Result) -> Result {
         bytes.withUnsafeBytes { body(RowView($0)) }
     }
 
     /// Returns whether the bytes are a row of the entity: long enough, ends in order, text in
     /// UTF-8.
-    public func isValid(for entity: CompiledEntity) -> Bool {
+    package func isValid(for entity: CompiledEntity) -> Bool {
         withView { $0.isValid(for: entity) }
     }
 
     /// Returns whether every column is within the bytes, so that reading one can't trap.
     ///
     /// Values may still be invalid. Cost: reads the end of each variable column.
-    public func hasShape(of entity: CompiledEntity) -> Bool { withView { $0.hasShape(of: entity) } }
+    package func hasShape(of entity: CompiledEntity) -> Bool {
+        withView { $0.hasShape(of: entity) }
+    }
 
     // MARK: Columns
 
