@@ -69,7 +69,8 @@ final class Connection: Sendable {
     /// The generation of the last known session.
     var knownGeneration: Int? { state.withLock { $0.session?.generation } }
 
-    private func requestSession() -> ReplyPromise<ServerState> {
+    /// Returns the promise of a session.
+    func requestSession() -> ReplyPromise<ServerState> {
         let reply = ReplyPromise<ServerState>()
         let deadline = deadline(after: limits.connectMilliseconds)
         let outcome = state.withLock { state -> ReplyPromise<ServerState>.Outcome? in
@@ -88,9 +89,9 @@ final class Connection: Sendable {
     /// Sends a request and blocks until its answer arrives, or its head if `parts` takes the
     /// chunks.
     func answer(
-        _ message: ClientMessage, into parts: ChunkReader? = nil
+        _ message: ClientMessage, into parts: ChunkReader? = nil, at position: Position? = nil
     ) -> Result<DaemonMessage, TandemError> {
-        answer(of: send(message, into: parts), spins: message.isQuestion)
+        answer(of: send(message, into: parts, at: position), spins: message.isQuestion)
     }
 
     /// Blocks until the answer to a sent request arrives.
@@ -156,15 +157,20 @@ final class Connection: Sendable {
     }
 
     /// Sends a request whose answer the connection's thread reads.
-    func submit(_ message: ClientMessage) -> ReplyPromise<DaemonMessage> {
+    func submit(
+        _ message: ClientMessage, at position: Position? = nil
+    ) -> ReplyPromise<DaemonMessage> {
         defer { listen() }
-        return send(message)
+        return send(message, at: position)
     }
 
     /// Sends a request; to get the answer, read on this thread or call ``listen()``.
-    func send(_ message: ClientMessage, into parts: ChunkReader? = nil) -> ReplyPromise<
-        DaemonMessage
-    > {
+    ///
+    /// With a position, the request fails with `historyExpired` once the daemon has another log or
+    /// epoch than the position, also if it is sent again after a reconnection.
+    func send(
+        _ message: ClientMessage, into parts: ChunkReader? = nil, at position: Position? = nil
+    ) -> ReplyPromise<DaemonMessage> {
         let reply = ReplyPromise<DaemonMessage>()
         let (refusal, isIdle) = state.withLock { state -> (TandemError?, Bool) in
             if let error = state.closedError { return (error, false) }
@@ -172,7 +178,7 @@ final class Connection: Sendable {
             state.submit(
                 PendingRequest(
                     message: message, reply: reply, deadline: deadline(after: wait),
-                    chunkReader: parts))
+                    position: position, chunkReader: parts))
             return (nil, state.phase == .idle)
         }
         if let refusal { reply.resolve(.failure(refusal)) }

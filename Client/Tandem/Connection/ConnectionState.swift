@@ -17,6 +17,9 @@ struct PendingRequest: Sendable {
     var wasSent = false
     /// Whether the request was cancelled and the daemon was notified.
     var isCancelled = false
+    /// A position that the request refers to; on another log or epoch, the request fails with
+    /// `historyExpired`.
+    var position: Position?
     /// The reader of the answer's chunks, if the caller passed one.
     weak var chunkReader: ChunkReader?
     /// The answer assembled so far, if chunks of it arrived and there is no chunk reader.
@@ -107,6 +110,11 @@ struct ConnectionState: Sendable {
     private var hasRoom: Bool { machine?.hasRoom ?? false }
 
     private mutating func dispatch(_ request: PendingRequest) {
+        if let position = request.position, let now = session?.position(0),
+            !position.isComparable(with: now)
+        {
+            return request.fail(TandemError.foreign(position))
+        }
         var sent = request
         if request.wasSent { sent.message = request.message.repeated(firstSentAt: request.sentAt) }
         sent.wasSent = true

@@ -9,6 +9,28 @@ struct KnownDaemon: Sendable {
     var limits = SessionLimits()
     /// The number of open controllers, which the limits restrict.
     var openControllers = 0
+    /// The number of tasks that wait for the journal's next transaction.
+    private var waitingReaders = 0
+
+    /// Counts a task that waits for the journal's next transaction.
+    ///
+    /// Throws `limitExceeded` if less than half of the requests would be left for everything else.
+    mutating func beginWaiting() throws(TandemError) {
+        let most = limits.requestsInFlight / 2
+        guard waitingReaders < most else {
+            throw TandemError(
+                .limitExceeded,
+                "\(most) sequences already wait for changes through this container; use another "
+                    + "container for more")
+        }
+        waitingReaders += 1
+    }
+
+    /// Ends the count of a waiting task.
+    mutating func endWaiting() {
+        assert(waitingReaders > 0, "A reader that ends its wait has begun it.")
+        waitingReaders -= 1
+    }
 }
 
 /// Why there is no connection.
