@@ -4,8 +4,8 @@ import FoundationEssentials
 ///
 /// LMDB, the wire and the client's objects use the same bytes. A column is read in place; nothing
 /// is decoded in advance. Reading requires the ``CompiledEntity`` of the model under which the row
-/// was written, which ``value(_:in:)`` checks. Every installed model has its own version, and the
-/// journal keeps rows as they were written.
+/// was written (``modelVersion``). Every installed model has its own version, and the journal keeps
+/// rows as they were written.
 public struct Row: Hashable, Sendable {
     /// The bytes, in the layout of ``RowLayout``.
     public let bytes: [UInt8]
@@ -53,53 +53,12 @@ public struct Row: Hashable, Sendable {
         withView { $0.isNull(slot, in: entity) }
     }
 
-    /// Returns the value of a slot; null for a to-many relationship.
-    ///
-    /// Throws `schemaMismatch` if the row was written under another model version than the
-    /// entity's. Throws `usage` if the row belongs to another entity, or if the entity has no such
-    /// slot. Throws `storage` if the bytes are not a row of the entity. A journal contains its
-    /// models as `model` transactions (``ModelInstallation``); the last one before a row applies to
-    /// it.
-    public func value(_ slot: Int, in entity: CompiledEntity) throws(TandemError) -> Value {
-        guard entity.properties.indices.contains(slot) else {
-            throw TandemError(.usage, "\(entity.name) has no slot \(slot)")
-        }
-        try checkReadable(as: entity, entity.properties[slot].name)
-        return uncheckedValue(slot, in: entity)
-    }
-
     /// Returns the value of a slot of a row that is known to be of the entity and of its model
     /// version.
     ///
     /// Any other row traps or returns wrong values.
     package func uncheckedValue(_ slot: Int, in entity: CompiledEntity) -> Value {
         withView { $0.value(slot, in: entity) }
-    }
-
-    private func checkReadable(
-        as entity: CompiledEntity, _ property: String
-    ) throws(TandemError) {
-        let name = "\(entity.name).\(property)"
-        guard bytes.count >= RowLayout.headerBytes else {
-            throw TandemError(
-                .storage, "\(name) cannot be read: \(bytes.count) bytes are not a row")
-        }
-        guard modelVersion == entity.version else {
-            throw TandemError(
-                .schemaMismatch,
-                "\(name) cannot be read: the row was written under version \(modelVersion) of the model, but the "
-                    + "entity is of version \(entity.version); use the entity of version "
-                    + "\(modelVersion), which a model transaction before the row installed")
-        }
-        guard tag == entity.tag else {
-            throw TandemError(
-                .usage,
-                "\(name) cannot be read: the row has the entity tag \(tag), not \(entity.tag)"
-            )
-        }
-        guard hasShape(of: entity) else {
-            throw TandemError(.storage, "\(name) cannot be read: the row's bytes are damaged")
-        }
     }
 
     /// Returns the blobs that data and text columns refer to, in the order of the slots.

@@ -45,15 +45,15 @@ final class KeyPathRecorder {
     ///
     /// Throws `usage` if the key path reads anything but properties of `@Managed` and, at its end,
     /// an `id`. Cost: some tens of microseconds the first time, a table lookup after that.
-    static func path<Root, Value>(of keyPath: KeyPath<Root, Value>) throws(TandemError) -> Path {
+    static func path<Root>(of keyPath: PartialKeyPath<Root>) throws(TandemError) -> Path {
         if let known = KeyPathCache[keyPath] { return known }
         let found = try followed(keyPath)
         KeyPathCache.note(keyPath, found)
         return found
     }
 
-    private static func followed<Root, Value>(
-        _ keyPath: KeyPath<Root, Value>
+    private static func followed<Root>(
+        _ keyPath: PartialKeyPath<Root>
     ) throws(TandemError) -> Path {
         var found: Path?
         for samples in Samples.allCases {
