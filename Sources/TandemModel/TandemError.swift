@@ -29,6 +29,8 @@ public struct TandemError: Error, Hashable, Sendable, CustomStringConvertible {
         case unknownObject
         /// No controller with that name is open.
         case unknownController
+        /// Another connection reads under the same consumer name.
+        case consumerInUse
         /// The client's model does not fit the store's.
         case schemaMismatch
         /// The journal no longer contains that position, or the position belongs to another epoch

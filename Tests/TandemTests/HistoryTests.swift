@@ -276,4 +276,26 @@ import Testing
         #expect(try await readAll().isEmpty)
         #expect(try acknowledged() == end.number && consumer.acknowledged == end)
     }
+
+    @Test func `one connection at a time reads as a consumer`() async throws {
+        let fixture = try Fixture()
+        let (_, end) = try await saves(fixture)
+        let holder = fixture.container("holder")
+        let first = try await holder.consumer(named: "index", at: end.at(3))
+        // The same process may register the name again.
+        #expect(try await holder.consumer(named: "index").acknowledged.number == 3)
+        let other = fixture.container("other")
+        for request in [
+            { _ = try await other.consumer(named: "index") },
+            { _ = try other.acknowledge(end, asConsumer: "index") },
+        ] as [() async throws -> Void] {
+            let error = await #expect(throws: TandemError.self) { try await request() }
+            #expect(error?.code == .consumerInUse)
+            #expect(error?.message.contains("(holder, pid") == true, "\(error?.message ?? "")")
+        }
+        #expect(try await other.consumer(named: "other").acknowledged == end)
+        #expect(try await first.acknowledge(end.at(5)).number == 5)
+        holder.close()
+        #expect(try await other.consumer(named: "index").acknowledged.number == 5)
+    }
 }
