@@ -98,11 +98,11 @@ import Testing
         // Saves by others between the fetch and the registration are part of the following
         // transactions.
         var last = try save(0)
-        let position = isAtContext ? fetched : try container.end()
+        let position = isAtContext ? fetched : try await container.end()
         let consumer = try await container.consumer(named: "index", at: position)
         #expect(consumer.acknowledged == position)
         last = try save(1)
-        let entity = try #require(try container.storeModel().entity(named: "Content"))
+        let entity = try #require(try await container.storeModel().entity(named: "Content"))
         let slot = try #require(entity.slot(of: "size"))
         var seen: [UInt64] = []
         for try await transaction in consumer.transactions(follows: true) {
@@ -126,7 +126,7 @@ import Testing
         _ isRestored: Bool
     ) async throws {
         let reader = fixture.container("reader")
-        var transactions = reader.transactions(after: try reader.end(), follows: true)
+        var transactions = reader.transactions(after: try await reader.end(), follows: true)
             .makeAsyncIterator()
         contents[0].size = 100
         let position = try await writer.save()

@@ -55,12 +55,12 @@ private final class NewNote: ManagedObject, ManagedEntity {
         let context = first.makeContext(name: "old")
         try context.insert(OldNote.self).title = "before"
         try await context.save()
-        let old = try first.storeModel()
+        let old = try await first.storeModel()
         let second = PersistentContainer(entities: [NewNote.self], transport: daemon.transport)
         let newer = second.makeContext(name: "new")
         try newer.insert(NewNote.self).title = "after"
         let end = try await newer.save()
-        let new = try second.storeModel()
+        let new = try await second.storeModel()
         var all: [Transaction] = []
         for try await transaction in second.transactions(after: end.at(0)) {
             all.append(transaction)

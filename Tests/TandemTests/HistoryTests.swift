@@ -45,7 +45,7 @@ import Testing
         let fixture = try Fixture(limits: limits)
         let (contents, end) = try await saves(fixture)
         let container = fixture.container("reader")
-        let model = try container.storeModel()
+        let model = try await container.storeModel()
         let content = try #require(model.entity(named: "Content"))
         let size = try #require(content.slot(of: "size"))
         let all = try await read(container, HistoryFilter())

@@ -55,12 +55,15 @@ final class Connection: Sendable {
     // MARK: Sessions
 
     /// Returns the session; blocks until there is a connection.
-    func session() throws(TandemError) -> ServerState {
-        try requestSession().wait(with: semaphores).get()
+    ///
+    /// With `isPatient` false, throws the error of the first failed attempt to connect.
+    func session(isPatient: Bool = true) throws(TandemError) -> ServerState {
+        try requestSession(isPatient).wait(with: semaphores).get()
     }
 
-    func sessionAsync() async throws(TandemError) -> ServerState {
-        try await requestSession().value().get()
+    /// Returns the session after waiting for a connection, like ``session(isPatient:)``.
+    func sessionAsync(isPatient: Bool = true) async throws(TandemError) -> ServerState {
+        try await requestSession(isPatient).value().get()
     }
 
     /// The session as last known; nil before the first connection.
@@ -69,13 +72,14 @@ final class Connection: Sendable {
     /// The generation of the last known session.
     var knownGeneration: Int? { state.withLock { $0.session?.generation } }
 
-    private func requestSession() -> ReplyPromise<ServerState> {
+    private func requestSession(_ isPatient: Bool) -> ReplyPromise<ServerState> {
         let reply = ReplyPromise<ServerState>()
         let deadline = deadline(after: limits.connectMilliseconds)
         let outcome = state.withLock { state -> ReplyPromise<ServerState>.Outcome? in
             if let error = state.closedError { return .failure(error) }
             if state.phase == .ready, let session = state.session { return .success(session) }
-            state.sessionWaiters.append((reply, deadline))
+            state.sessionWaiters.append(
+                SessionWaiter(reply: reply, deadline: deadline, isPatient: isPatient))
             state.io.wake?.signal()
             return nil
         }

@@ -38,6 +38,15 @@ struct PendingRequest: Sendable {
     }
 }
 
+/// A caller that waits until the connection is ready.
+struct SessionWaiter: Sendable {
+    let reply: ReplyPromise<ServerState>
+    /// The deadline, in nanoseconds of the monotonic clock.
+    let deadline: UInt64
+    /// Whether the caller waits for further attempts after one has failed.
+    let isPatient: Bool
+}
+
 /// The state of a connection; guarded by the connection's mutex.
 struct ConnectionState: Sendable {
     /// The stage of the connection as a whole, which outlives its sockets.
@@ -78,7 +87,7 @@ struct ConnectionState: Sendable {
     /// Requests that wait for a connection or for room, in order.
     var queue: Deque<PendingRequest> = []
     var session: ServerState?
-    var sessionWaiters: [(reply: ReplyPromise<ServerState>, deadline: UInt64)] = []
+    var sessionWaiters: [SessionWaiter] = []
     var ring: RecentTransactions
     var interests: Set<EntityTag> = []
     var leases = LeasedNumbers()
@@ -182,15 +191,36 @@ struct ConnectionState: Sendable {
     }
 
     /// Removes and returns the requests and session promises whose deadline has passed.
+    ///
+    /// After a failed attempt to connect, that includes the promises of impatient callers.
     mutating func expired(
-        at now: UInt64
+        at now: UInt64, _ limits: ClientLimits
     ) -> (requests: [PendingRequest], sessions: [ReplyPromise<ServerState>]) {
-        var late = requests.removeAll { $0.deadline <= now }
-        late += queue.filter { $0.deadline <= now }
-        queue.removeAll { $0.deadline <= now }
-        let waiters = sessionWaiters.filter { $0.deadline <= now }.map(\.reply)
-        sessionWaiters.removeAll { $0.deadline <= now }
+        let absence = absence(limits)
+        func isOver(_ deadline: UInt64) -> Bool {
+            (absence?.end(ofWaitUntil: deadline) ?? deadline) <= now
+        }
+        var late = requests.removeAll { isOver($0.deadline) }
+        late += queue.filter { isOver($0.deadline) }
+        queue.removeAll { isOver($0.deadline) }
+        let hasFailed = phase != .ready && trouble.lastError != nil
+        func isLate(_ waiter: SessionWaiter) -> Bool {
+            isOver(waiter.deadline) || (hasFailed && !waiter.isPatient)
+        }
+        let waiters = sessionWaiters.filter(isLate).map(\.reply)
+        sessionWaiters.removeAll(where: isLate)
         return (late, waiters)
+    }
+
+    /// How long callers wait, if no daemon has been found yet.
+    func absence(_ limits: ClientLimits) -> Absence? {
+        guard session == nil, let start = trouble.absentSince else { return nil }
+        return Absence(since: start, limits)
+    }
+
+    /// When the first caller without a connection fails; nil if there are no callers.
+    func nextEnd(_ limits: ClientLimits) -> UInt64? {
+        nextDeadline.map { absence(limits)?.end(ofWaitUntil: $0) ?? $0 }
     }
 
     /// The earliest deadline of all requests and session promises.

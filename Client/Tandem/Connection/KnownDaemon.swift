@@ -21,6 +21,27 @@ struct ConnectionTrouble: Sendable {
     var lastError: TandemError?
 }
 
+/// The absence of a daemon before the first connection.
+///
+/// A caller does not wait as long for an absent daemon as for a busy one.
+struct Absence {
+    /// When callers that waited from the beginning fail.
+    private let end: UInt64
+    /// How much earlier than at its deadline a caller fails that began to wait later.
+    private let cut: UInt64
+
+    init(since start: UInt64, _ limits: ClientLimits) {
+        let patience = min(limits.absentMilliseconds, limits.connectMilliseconds)
+        end = start &+ patience &* 1_000_000
+        cut = (limits.connectMilliseconds - patience) &* 1_000_000
+    }
+
+    /// Returns when a caller with a deadline fails.
+    func end(ofWaitUntil deadline: UInt64) -> UInt64 {
+        min(deadline, max(end, deadline > cut ? deadline - cut : 0))
+    }
+}
+
 /// The positions that contexts have pinned, by pin number.
 ///
 /// After a reconnect, the pins are set again.

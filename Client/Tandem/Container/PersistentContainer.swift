@@ -113,68 +113,6 @@ public final class PersistentContainer: Sendable {
         guard let model = connection.knownSession?.model ?? connection.compiledModel else { return }
         try core.checkClasses(model)
     }
-
-    // MARK: The daemon
-
-    /// Returns the store's model as the daemon has it; blocks until connected.
-    public func storeModel() throws -> CompiledModel { try connection.session().model }
-
-    /// Installs a model in an empty store, or migrates the store; blocks.
-    ///
-    /// Returns the position of that transaction.
-    @discardableResult
-    public func install(_ model: Model) throws -> Position {
-        let request = SchemaRequest(model: model.json.text)
-        guard case .schema(let answer) = try connection.answer(.schema(request)).get() else {
-            throw TandemError.unexpectedAnswer("its model")
-        }
-        return try connection.session().position(answer.position)
-    }
-
-    /// Ends another client's connection, given its `id` in the status; blocks.
-    ///
-    /// Returns false if there is no such client. Throws `denied` if the user is not an
-    /// administrator.
-    public func disconnect(client id: UInt64) throws -> Bool {
-        guard
-            case .disconnected(let wasThere) = try connection.answer(.disconnect(client: id)).get()
-        else { throw TandemError.unexpectedAnswer("the client") }
-        return wasThere
-    }
-
-    /// Cancels a request of another client, or all its requests if `request` is 0; blocks.
-    ///
-    /// Returns false if there is none. Throws `denied` if the user is not an administrator.
-    package func cancel(request: UInt32, ofClient id: UInt64) throws -> Bool {
-        let question = ClientMessage.disconnect(client: id, request: request)
-        guard case .disconnected(let wasThere) = try connection.answer(question).get() else {
-            throw TandemError.unexpectedAnswer("the request")
-        }
-        return wasThere
-    }
-
-    /// Makes the daemon reload its configuration; blocks until the new roles and limits are in
-    /// effect.
-    ///
-    /// Returns the keys whose values have changed, and the keys whose new values need a restart.
-    /// Throws `denied` if the user is not an administrator, and `usage` with all errors of the
-    /// configuration.
-    package func reloadConfiguration() throws -> (changed: [String], needsRestart: [String]) {
-        guard case .status(let text) = try connection.answer(.reload).get() else {
-            throw TandemError.unexpectedAnswer("its configuration")
-        }
-        let json = try JSON(parsing: text)
-        func keys(_ name: String) -> [String] { json[name]?.array?.compactMap(\.string) ?? [] }
-        return (keys("changed"), keys("restart"))
-    }
-
-    /// Returns the daemon's status as JSON text; blocks.
-    public func status() throws -> String {
-        guard case .status(let text) = try connection.answer(.status).get() else {
-            throw TandemError.unexpectedAnswer("its status")
-        }
-        return text
-    }
 }
 
 extension PersistentContainer {
@@ -193,12 +131,7 @@ extension PersistentContainer {
     /// This is never necessary, because an outdated cache is not used. Open lists keep their
     /// content and their name. Throws `storage` if a file can't be removed.
     public func deleteCache(named name: String?) throws(TandemError) {
-        guard let path = cacheDirectory else { return }
-        do throws(IOError) {
-            try SectionCacheDirectory(path).delete(name)
-        } catch {
-            throw TandemError(.storage, "the cache cannot be removed: \(error)")
-        }
+        try core.deleteCache(named: name)
     }
 
     /// Creates a container whose model is declared by classes, which also represent its objects.

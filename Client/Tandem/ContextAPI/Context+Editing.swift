@@ -4,8 +4,10 @@ import TandemWire
 extension ManagedObjectContext {
     /// Creates a new object of an entity; its id is final.
     ///
-    /// Blocks only on the first use of the container and when the leased numbers are used up.
-    /// Throws `unknownEntity`, or `disconnected` if there was no connection yet.
+    /// Blocks only on the first use of the container and when the leased numbers are used up; so it
+    /// has no async form. A container made by `open(…)`, or a context after `connect()`, has
+    /// numbers, and leases more before they are used up. Throws `unknownEntity`, or `disconnected`
+    /// if there was no connection yet.
     public func insert(_ entity: String) throws -> ManagedObject {
         try blocking { try await editor.insert(entity, $0) }
     }

@@ -103,7 +103,7 @@ extension ManagedObjectContext {
         let session = try await connectedSession(calls)
         let declaration = FetchRequest(entity: entity, predicate: predicate)
         let request = try SaveMatcher(declaration, in: session.model).request
-        let following = try PersistentContainer.following([entity], session)
+        let following = try StoreCalls.following([entity], session)
         let _: ReadAnswer = try await reads.read(.read(following), calls) {
             if case .objects(let answer) = $0 { answer } else { nil }
         }

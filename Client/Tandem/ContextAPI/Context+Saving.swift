@@ -82,7 +82,7 @@ extension ManagedObjectContext {
     ///
     /// The save may come from any process of the same user. The context merges up to it. Call this
     /// before repeating the edits of a save: once the save has happened, the edits may no longer be
-    /// applicable.
+    /// applicable. Blocks.
     /// - Parameters:
     ///   - saveID: The id of that save.
     ///   - contentHash: The content hash of that save.
@@ -94,6 +94,17 @@ extension ManagedObjectContext {
         return try blocking {
             try await saving.receipt(ofSave: saveID, contentHash: contentHash, $0)
         }
+    }
+
+    /// Returns the answer to an earlier save with an id, or nil if the daemon knows none.
+    ///
+    /// Parameters and errors are those of the blocking form.
+    public func receipt(
+        ofSave saveID: [UInt8], contentHash: StableHash
+    ) async throws -> SaveReceipt? {
+        saving.checkSaveID(saveID)
+        return try await saving.receipt(
+            ofSave: saveID, contentHash: contentHash, suspendingCalls)
     }
 
     /// Forgets a save whose outcome is unknown, instead of retrying it before the next one.
