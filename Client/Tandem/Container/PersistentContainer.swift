@@ -67,17 +67,41 @@ public final class PersistentContainer: Sendable {
         return context
     }
 
-    /// Creates a context of the calling actor; outside an actor this does not compile.
+    /// Creates a context of the calling actor, or of the calling code outside an actor.
+    ///
+    /// In a method of an actor, and in code of the main actor, the context belongs to the actor. In
+    /// an actor's `init`, the default of a property, a nonisolated function or a detached task, the
+    /// compiler knows no actor. The context then belongs to the code that holds it, which the
+    /// compiler enforces. It merges only when it is used, and reports changes of objects in its
+    /// next operation. <doc:Actors> has a table of all cases.
+    ///
+    ///     actor Importer {
+    ///         private let container: PersistentContainer
+    ///         private var context: ManagedObjectContext?
+    ///
+    ///         func run() async throws {
+    ///             let context = context ?? container.makeContext(name: "importer")
+    ///             self.context = context
+    ///             …
+    ///         }
+    ///     }
+    ///
+    /// Cost: none until the context is used.
     /// - Parameters:
     ///   - name: The name under which the journal lists its saves.
-    ///   - mergesAutomatically: Whether the context merges saves by others automatically.
+    ///   - mergesAutomatically: Whether the context merges saves by others automatically. This
+    ///     requires an actor, and traps without one.
     ///   - isolation: The actor; leave it out.
     /// - Returns: A context that has no position until it is used.
     public func makeContext(
         name: String, mergesAutomatically: Bool = false,
-        isolation: isolated (any Actor) = #isolation
+        isolation: isolated (any Actor)? = #isolation
     ) -> ManagedObjectContext {
-        ManagedObjectContext(
+        precondition(
+            isolation != nil || !mergesAutomatically,
+            "The context \(name) cannot merge automatically, because no actor makes it. Make it in a method of its actor, or leave out mergesAutomatically; in an actor's init or a property's default, the actor is not known yet."
+        )
+        return ManagedObjectContext(
             core: core, name: name, mergesAutomatically: mergesAutomatically, actor: isolation)
     }
 

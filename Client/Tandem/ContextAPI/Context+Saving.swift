@@ -112,7 +112,7 @@ extension ManagedObjectContext {
     /// Its edits are dropped. Whether it happened becomes visible when the objects are read or its
     /// transaction is merged.
     public func forgetInFlightSave() {
-        saving.forget()
+        checked.saving.forget()
     }
 
     /// Sends a save that sets links, without waiting for its answer.

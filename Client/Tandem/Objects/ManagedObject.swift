@@ -327,6 +327,7 @@ open class ManagedObject: Observable {
                 "The context of \(id) is gone, so an edit would be lost; keep the context as long as its objects are edited."
             )
         }
+        context.family.link.checkIsolation()
         guard record.isDeleted else { return context }
         precondition(
             context.failures.discardsEdit(of: record),

@@ -18,6 +18,7 @@ enum Linux {
         @convention(c) @Sendable (
             Int32, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, Int32
         ) -> Int32
+    typealias IsCurrentExecutor = @convention(c) @Sendable (UInt, UInt, UInt64) -> Bool
     typealias Pipe = @convention(c) @Sendable (UnsafeMutablePointer<Int32>?, Int32) -> Int32
     typealias SetThreadName = @convention(c) @Sendable (pthread_t, UnsafePointer<CChar>) -> Int32
     typealias ErrorName = @convention(c) @Sendable (Int32) -> UnsafePointer<CChar>?
@@ -36,6 +37,9 @@ enum Linux {
     static let setThreadName: SetThreadName? = optional("pthread_setname_np")
     static let strerrorname: ErrorName? = optional("strerrorname_np")
 
+    /// A function of Swift's runtime that its inlined code calls, so its symbol is stable.
+    static let isCurrentExecutor: IsCurrentExecutor? = optional(
+        "swift_task_isCurrentExecutorWithFlags")
     static let trimHeap: TrimHeap? = optional("malloc_trim")
     static let setHeapOption: SetHeapOption? = optional("mallopt")
 
