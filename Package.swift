@@ -47,7 +47,7 @@ let suites: [Target] = [
         "ProcessTests",
         [
             "Tandem", "TandemIO", "TandemJournal", "TandemStore", "tandemd", "tandem", "worldcup",
-            "TestWorlds", "FuzzTargets",
+            "MainLoops", "TestWorlds", "FuzzTargets",
         ], exclude: ["Flights", "Golden"]),
     // The recorder is preloaded C, built by the tests.
     suite("FaultTests", ["TandemDaemon", "tandemd"], exclude: ["Recorder"]),
@@ -155,6 +155,10 @@ let package = Package(
         .executableTarget(
             name: "worldcup", dependencies: ["Tandem", arguments], path: "Sources/worldcup",
             resources: [.copy("Resources/worldcup-2022.json")], swiftSettings: strict),
+        // An app in a main loop of GLib, or around poll, for the tests.
+        .executableTarget(
+            name: "MainLoops", dependencies: ["Tandem"], path: "Tests/MainLoops",
+            swiftSettings: strict),
         // Shared by all test targets: seeds, volumes, directories, threads that may block, small
         // lists and the rules for reports of their changes.
         .target(

@@ -19,6 +19,7 @@ enum Linux {
             Int32, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, Int32
         ) -> Int32
     typealias IsCurrentExecutor = @convention(c) @Sendable (UInt, UInt, UInt64) -> Bool
+    typealias ThreadID = @convention(c) @Sendable () -> Int32
     typealias Pipe = @convention(c) @Sendable (UnsafeMutablePointer<Int32>?, Int32) -> Int32
     typealias SetThreadName = @convention(c) @Sendable (pthread_t, UnsafePointer<CChar>) -> Int32
     typealias ErrorName = @convention(c) @Sendable (Int32) -> UnsafePointer<CChar>?
@@ -34,6 +35,7 @@ enum Linux {
     static let randomBytes: RandomBytes = required("getrandom")
     static let accept: Accept = required("accept4")
     static let pipe: Pipe = required("pipe2")
+    static let threadID: ThreadID = required("gettid")
     static let setThreadName: SetThreadName? = optional("pthread_setname_np")
     static let strerrorname: ErrorName? = optional("strerrorname_np")
 
