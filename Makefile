@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .SILENT:
-.PHONY: help demo test check format format-check dependencies clean install uninstall
+.PHONY: help demo test check api-baseline format format-check dependencies clean install uninstall
 
 SOURCES := Package.swift Sources Client Daemon Tests
 # Debian packages required for the build.
@@ -41,6 +41,7 @@ help:
 	echo "make demo          build, then play the World Cup of 2022 over three processes and a daemon"
 	echo "make test          lint, build and run all tests; TEST='REGULAR EXPRESSION' runs some"
 	echo "make check         the deep kinds of tests, for 30 minutes or MINUTES=N; KINDS=a,b for some"
+	echo "make api-baseline  rewrite the list of public symbols that a test compares"
 	echo "make format        format the sources in place"
 	echo "make format-check  lint the sources, as make test does"
 	echo "make install       build for release and install below PREFIX ($(PREFIX)), behind DESTDIR"
@@ -81,6 +82,11 @@ check: dependencies
 	[[ -z $${KINDS:-} ]] || options+=(--kinds "$$KINDS")
 	[[ -z $${SEED:-} ]] || options+=(--seed "$$SEED")
 	exec "$$(swift build --show-bin-path)/TestRunner" check "$${options[@]}"
+
+# Rewrites the list of public symbols that a test compares with the interface.
+api-baseline: dependencies
+	swift build --build-tests
+	TANDEM_API_BASELINE=1 "$$(swift build --show-bin-path)/TestRunner" test --filter PublicInterfaceTests
 
 # Lints only files that changed since all files passed.
 format-check:

@@ -47,7 +47,7 @@ let suites: [Target] = [
         "ProcessTests",
         [
             "Tandem", "TandemIO", "TandemJournal", "TandemStore", "tandemd", "tandem", "worldcup",
-            "TestWorlds", "FuzzTargets",
+            "MainLoops", "TestWorlds", "FuzzTargets",
         ], exclude: ["Flights", "Golden"]),
     // The recorder is preloaded C, built by the tests.
     suite("FaultTests", ["TandemDaemon", "tandemd"], exclude: ["Recorder"]),
@@ -68,6 +68,8 @@ let package = Package(
         .library(name: "TandemJournal", targets: ["TandemJournal", "TandemIO"]),
         // For Tests/Fuzzing, which is a package of its own.
         .library(name: "FuzzTargets", targets: ["FuzzTargets"]),
+        // For Tests/Benchmarks, which is a package of its own, too.
+        .library(name: "BenchmarkTargets", targets: ["BenchmarkTargets"]),
         .executable(name: "tandemd", targets: ["tandemd"]),
         .executable(name: "tandem", targets: ["tandem"]),
     ],
@@ -155,6 +157,10 @@ let package = Package(
         .executableTarget(
             name: "worldcup", dependencies: ["Tandem", arguments], path: "Sources/worldcup",
             resources: [.copy("Resources/worldcup-2022.json")], swiftSettings: strict),
+        // An app in a main loop of GLib, or around poll, for the tests.
+        .executableTarget(
+            name: "MainLoops", dependencies: ["Tandem"], path: "Tests/MainLoops",
+            swiftSettings: strict),
         // Shared by all test targets: seeds, volumes, directories, threads that may block, small
         // lists and the rules for reports of their changes.
         .target(
@@ -175,5 +181,10 @@ let package = Package(
                 "TandemIO", "TandemModel", "TandemQuery", "TandemJournal", "TandemStore",
                 "TandemWire", "TandemDaemon",
             ], path: "Tests/FuzzTargets", swiftSettings: strict),
+        // Parts of Tests/Benchmarks that use internals: a list without objects, a made journal.
+        .target(
+            name: "BenchmarkTargets",
+            dependencies: ["TandemIO", "TandemModel", "TandemJournal", "TandemResults"],
+            path: "Tests/BenchmarkTargets", swiftSettings: strict),
     ] + suites
 )

@@ -18,37 +18,90 @@ public final class EmbeddedDaemon: Sendable {
     private let thread: KernelThread
     private let outcome: Outcome
 
-    /// The reports of the daemon's thread; the semaphore is signalled when it has opened or failed.
+    /// The reports of the daemon's thread.
     private final class Outcome: Sendable {
-        let opened = DispatchSemaphore(value: 0)
         let handle = Locked<Result<Daemon.Handle, DaemonError>?>(nil)
         let failure = Locked<DaemonError?>(nil)
+        /// Called once, when the daemon has opened or failed.
+        private let opened: @Sendable () -> Void
+
+        init(_ opened: @escaping @Sendable () -> Void) { self.opened = opened }
 
         func report(_ result: Result<Daemon.Handle, DaemonError>) {
             handle.withLock { $0 = result }
-            opened.signal()
+            opened()
+        }
+    }
+
+    /// A daemon that is being started.
+    private struct Start {
+        let thread: KernelThread
+        let outcome: Outcome
+
+        init(
+            _ configuration: DaemonConfiguration, _ opened: @escaping @Sendable () -> Void
+        ) throws(DaemonError) {
+            let outcome = Outcome(opened)
+            self.outcome = outcome
+            do {
+                thread = try KernelThread.start(name: "tandemd", stackBytes: 8 << 20) {
+                    EmbeddedDaemon.run(configuration, outcome)
+                }
+            } catch {
+                throw DaemonError(.system, error.description)
+            }
         }
     }
 
     /// Starts the daemon; blocks until it has recovered and accepts connections.
     ///
     /// Throws the ``DaemonError`` of ``Daemon/open(_:adopting:)``.
-    public init(_ configuration: DaemonConfiguration) throws(DaemonError) {
-        let outcome = Outcome()
-        do {
-            thread = try KernelThread.start(name: "tandemd", stackBytes: 8 << 20) {
-                EmbeddedDaemon.run(configuration, outcome)
-            }
+    public convenience init(_ configuration: DaemonConfiguration) throws(DaemonError) {
+        let opened = DispatchSemaphore(value: 0)
+        let start = try Start(configuration) { opened.signal() }
+        opened.wait()
+        try self.init(start)
+    }
+
+    /// Starts a daemon with the default configuration; blocks until it accepts connections.
+    ///
+    /// Use it if several containers of a program share a store, or to wait for the daemon's end by
+    /// ``stop()``; otherwise `PersistentContainer.embedded(entities:at:)` suffices.
+    ///
+    ///     let daemon = try EmbeddedDaemon(store: directory)
+    ///     let container = PersistentContainer(entities: types, transport: daemon.transport)
+    ///
+    /// - Parameters:
+    ///   - store: The directory of the journal and the store, which is created if it is missing.
+    ///   - socket: The path of a socket where other processes can connect; nil for none.
+    /// - Throws: `limitExceeded` if another daemon uses the store or the socket, `readOnly` without
+    ///   enough space, `storage` for a damaged store or a failed system call.
+    public convenience init(store: String, socket: String? = nil) throws(TandemError) {
+        do throws(DaemonError) {
+            try self.init(DaemonConfiguration(store: store, socket: socket))
         } catch {
-            throw DaemonError(.system, error.description)
+            throw error.openingError(store)
         }
-        outcome.opened.wait()
-        self.outcome = outcome
-        switch outcome.handle.withLock({ $0 }) {
+    }
+
+    private init(_ start: Start) throws(DaemonError) {
+        thread = start.thread
+        outcome = start.outcome
+        switch start.outcome.handle.withLock({ $0 }) {
         case .success(let handle): self.handle = handle
         case .failure(let error): throw error
         case nil: throw DaemonError(.system, "the daemon's thread ended before the store was open")
         }
+    }
+
+    /// Starts a daemon without blocking the caller.
+    static func started(_ configuration: DaemonConfiguration) async throws(DaemonError)
+        -> EmbeddedDaemon
+    {
+        let (opening, opened) = AsyncStream<Never>.makeStream()
+        let start = try Start(configuration) { opened.finish() }
+        for await _ in opening {}
+        return try EmbeddedDaemon(start)
     }
 
     private static func run(_ configuration: DaemonConfiguration, _ outcome: Outcome) {
@@ -86,5 +139,18 @@ public final class EmbeddedDaemon: Sendable {
         handle.stop()
         thread.join()
         if let error = outcome.failure.withLock({ $0 }) { throw error }
+    }
+}
+
+extension DaemonError {
+    /// The error of a container whose daemon could not open the store at a path.
+    func openingError(_ store: String) -> TandemError {
+        let code: TandemError.Code =
+            switch self.code {
+            case .inUse: .limitExceeded
+            case .noSpace: .readOnly
+            case .storage, .system: .storage
+            }
+        return TandemError(code, "the store \(store) cannot be opened: \(self)")
     }
 }

@@ -10,13 +10,13 @@ public final class CompiledModel: Sendable {
     /// The model as declared.
     public let model: Model
     /// The hash of the declared model.
-    public let hash: StableHash
+    package let hash: StableHash
     /// The version of the model, which increases by one with every model installed; rows carry it.
-    public let version: UInt16
+    package let version: UInt16
     /// The entities in the order of their names.
     public let entities: [CompiledEntity]
     /// All numbers assigned so far, by key, including ones that are no longer used.
-    public let identifiers: [String: UInt16]
+    package let identifiers: [String: UInt16]
 
     private let byName: [String: CompiledEntity]
     @usableFromInline let byTag: [CompiledEntity?]
@@ -24,7 +24,7 @@ public final class CompiledModel: Sendable {
     /// Compiles a model, and keeps the numbers of the model it replaces, also across renames.
     ///
     /// Throws ``ModelError`` with every problem of the model.
-    public convenience init(
+    package convenience init(
         _ model: Model, replacing previous: CompiledModel? = nil
     ) throws(ModelError) {
         let version = previous?.version ?? 0
@@ -107,7 +107,7 @@ public final class CompiledModel: Sendable {
     }
 
     /// Appends the binary form: version, numbers, and the model as JSON.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.uint16(version)
         writer.count(identifiers.count)
         for (key, value) in identifiers.sorted(by: { $0.key < $1.key }) {
@@ -120,7 +120,7 @@ public final class CompiledModel: Sendable {
     /// Reads the binary form.
     ///
     /// Throws ``CodingError``.
-    public convenience init(from reader: inout ByteReader) throws(CodingError) {
+    package convenience init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         let version = try reader.uint16()
         var identifiers: [String: UInt16] = [:]
@@ -152,39 +152,39 @@ public final class CompiledEntity: Sendable {
     /// The number of this entity in the store.
     public let tag: EntityTag
     /// The version of its model, which rows of the entity carry.
-    public let version: UInt16
+    package let version: UInt16
     /// This entity and those it inherits from, nearest first.
-    public let ancestors: [EntityTag]
+    package let ancestors: [EntityTag]
     /// This entity and all that inherit from it, in the order of tags.
-    public let descendants: [EntityTag]
+    package let descendants: [EntityTag]
     /// The properties, inherited ones included; the index is the slot.
     public let properties: [CompiledProperty]
     /// The layout of a row.
-    public let layout: RowLayout
+    package let layout: RowLayout
     /// The uniqueness constraints on objects of this entity.
-    public let uniqueness: [CompiledIndex]
+    package let uniqueness: [CompiledIndex]
     /// The indexes that contain objects of this entity.
-    public let indexes: [CompiledIndex]
+    package let indexes: [CompiledIndex]
     /// The properties that are part of any index or uniqueness constraint.
-    public let keyed: PropertyMask
+    package let keyed: PropertyMask
     /// The attributes and to-one relationships that require a value.
-    public let required: PropertyMask
+    package let required: PropertyMask
     /// The attributes with limited values and the to-many relationships with a limited number of
     /// members.
-    public let limited: PropertyMask
+    package let limited: PropertyMask
     /// The slots of the to-many relationships.
-    public let toManySlots: [Int]
+    package let toManySlots: [Int]
     /// All slots.
-    public let allSlots: PropertyMask
+    package let allSlots: PropertyMask
     /// The derivations of the derived attributes, by slot.
-    public let derivations: [CompiledDerivation]
+    package let derivations: [CompiledDerivation]
     /// The derived attributes.
-    public let derived: PropertyMask
+    package let derived: PropertyMask
     /// The properties in the row that can be set: all except derived attributes and to-many
     /// relationships.
-    public let settable: PropertyMask
+    package let settable: PropertyMask
     /// The values of a new object: its defaults, and null for the rest.
-    public let defaults: [Value]
+    package let defaults: [Value]
     /// The type of each attribute by slot; nil for a relationship.
     private let types: [AttributeType?]
 
@@ -240,7 +240,7 @@ public final class CompiledEntity: Sendable {
     }
 
     /// Returns whether `tag` is this entity or one that inherits from it.
-    public func includes(_ tag: EntityTag) -> Bool {
+    @usableFromInline package func includes(_ tag: EntityTag) -> Bool {
         tag == self.tag || family.count > 1 && family.contains(tag)
     }
 
@@ -248,20 +248,20 @@ public final class CompiledEntity: Sendable {
     ///
     /// Limits are not checked.
     @inline(__always)
-    public func holds(_ value: Value, inAttribute slot: Int) -> Bool {
+    package func holds(_ value: Value, inAttribute slot: Int) -> Bool {
         slot < types.count && types[slot].map { value.isNull || value.fits($0) } ?? false
     }
 
     /// Returns whether all values of an attribute or to-one relationship have the same size in a
     /// row.
     @inline(__always)
-    public func isFixed(_ slot: Int) -> Bool { layout.fixed.contains(slot) }
+    @usableFromInline package func isFixed(_ slot: Int) -> Bool { layout.fixed.contains(slot) }
 }
 
 /// One property of a ``CompiledEntity``.
 public final class CompiledProperty: Sendable {
     /// The kind of a property.
-    public enum Kind: Sendable {
+    package enum Kind: Sendable {
         /// A value in the row.
         case attribute(Attribute)
         /// A reference in the row, or links.
@@ -273,20 +273,20 @@ public final class CompiledProperty: Sendable {
     /// The name.
     public let name: String
     /// The kind.
-    public let kind: Kind
+    package let kind: Kind
     /// The relationship, if it is one.
-    public let relationship: CompiledRelationship?
+    package let relationship: CompiledRelationship?
     /// Whether this is a to-many relationship, which is not in the row.
     public let isToMany: Bool
     /// The type of an attribute.
     let type: AttributeType?
     /// Whether an attribute may be null; true for relationships.
-    public let allowsNull: Bool
+    package let allowsNull: Bool
     /// The pattern that a text has to match.
     let pattern: TextPattern?
     /// Whether values of the right type can still be invalid: because of limits, allowed values or
     /// a length.
-    public let limitsValues: Bool
+    package let limitsValues: Bool
 
     init(slot: Int, name: String, kind: Kind) {
         self.slot = slot
@@ -317,7 +317,7 @@ public final class CompiledProperty: Sendable {
     }
 
     /// Whether the property is stored in the row and must not be null.
-    public var needsValue: Bool { !allowsNull || (!isToMany && relationship?.isOptional == false) }
+    package var needsValue: Bool { !allowsNull || (!isToMany && relationship?.isOptional == false) }
 
     /// Whether a non-null value, or the number of members, can be invalid.
     var hasLimits: Bool { limitsValues || (relationship?.limitsCount ?? false) }
@@ -327,29 +327,29 @@ public final class CompiledProperty: Sendable {
 }
 
 /// A relationship whose other end is resolved.
-public final class CompiledRelationship: Sendable {
+@usableFromInline package final class CompiledRelationship: Sendable {
     /// The relationship as declared.
-    public let declaration: Relationship
+    package let declaration: Relationship
     /// The entity at the other end, which includes objects of its subentities.
-    public let destination: EntityTag
+    package let destination: EntityTag
     /// The slot of the inverse in the destination and its subentities.
-    public let inverseSlot: Int
+    package let inverseSlot: Int
     /// Whether the inverse is to-many.
-    public let inverseToMany: Bool
+    package let inverseToMany: Bool
     /// The number of this relationship's links in the store; 0 for a to-one relationship, which is
     /// in the row.
-    public let linkID: UInt16
+    package let linkID: UInt16
 
     /// Whether the relationship is to-many.
-    public let toMany: Bool
+    package let toMany: Bool
     /// Whether the members are ordered; each of them has a ``Rank`` then.
-    public let isOrdered: Bool
+    package let isOrdered: Bool
     /// Whether the relationship may be empty.
-    public let isOptional: Bool
+    package let isOptional: Bool
     /// Whether the number of members is limited.
-    public let limitsCount: Bool
+    package let limitsCount: Bool
     /// The effect of the owner's deletion on the objects at the other end.
-    public let deleteRule: DeleteRule
+    package let deleteRule: DeleteRule
 
     init(
         declaration: Relationship, destination: EntityTag, inverseSlot: Int, inverseToMany: Bool,
@@ -371,17 +371,17 @@ public final class CompiledRelationship: Sendable {
 }
 
 /// A uniqueness constraint or an index over one or more properties.
-public struct CompiledIndex: Hashable, Sendable {
+package struct CompiledIndex: Hashable, Sendable {
     /// The number of its keys in the store.
-    public let id: UInt16
+    package let id: UInt16
     /// The entity that declares it; objects of its subentities are included.
-    public let entity: EntityTag
+    package let entity: EntityTag
     /// The properties by slot.
-    public let slots: [Int]
+    package let slots: [Int]
     /// The properties by name.
-    public let properties: [String]
+    package let properties: [String]
     /// The properties as a set.
-    public let mask: PropertyMask
+    package let mask: PropertyMask
 
     init(id: UInt16, entity: EntityTag, slots: [Int], properties: [String]) {
         self.id = id

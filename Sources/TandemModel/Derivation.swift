@@ -13,7 +13,7 @@ public enum Derivation: Hashable, Sendable, CustomStringConvertible {
     case folded(String)
 
     /// The property from which the value is computed.
-    public var source: String {
+    package var source: String {
         switch self {
         case .count(let source), .folded(let source): source
         }
@@ -36,7 +36,7 @@ public enum Derivation: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Parses the printed form; returns nil for anything else.
-    public init?(_ text: String) {
+    package init?(_ text: String) {
         if text.hasSuffix(Self.countEnd) {
             self = .count(String(text.dropLast(Self.countEnd.count)))
         } else if text.hasPrefix(Self.foldedStart), text.hasSuffix(")") {
@@ -54,9 +54,9 @@ public enum Derivation: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// The derivation of an attribute of a ``CompiledEntity``, by slots.
-public struct CompiledDerivation: Hashable, Sendable {
+package struct CompiledDerivation: Hashable, Sendable {
     /// The computation.
-    public enum Kind: Hashable, Sendable {
+    package enum Kind: Hashable, Sendable {
         /// The number of members.
         case count
         /// The folded text.
@@ -64,11 +64,11 @@ public struct CompiledDerivation: Hashable, Sendable {
     }
 
     /// The slot of the derived attribute.
-    public let slot: Int
+    package let slot: Int
     /// The computation.
-    public let kind: Kind
+    package let kind: Kind
     /// The slot of the property from which the value is computed.
-    public let source: Int
+    package let source: Int
 }
 
 extension Derivation {
@@ -88,10 +88,10 @@ extension CompiledProperty {
     }
 
     /// The derivation of a derived attribute; nil for any other property.
-    public var derivation: Derivation? { attribute?.derived }
+    @usableFromInline package var derivation: Derivation? { attribute?.derived }
 
     /// The message that a derived property can't be set; nil for any other property.
-    public var settingProblem: String? {
+    package var settingProblem: String? {
         derivation.map { "the attribute is derived (\($0)) and cannot be set; leave it out" }
     }
 }
@@ -101,7 +101,7 @@ extension TandemError {
     /// id.
     ///
     /// The result is nil if the property can be set.
-    public static func derived(
+    package static func derived(
         _ property: CompiledProperty, of entity: CompiledEntity
     ) -> TandemError? {
         property.settingProblem.map {
@@ -111,7 +111,7 @@ extension TandemError {
 
     /// Returns the error for setting a derived attribute of an object; nil if the property can be
     /// set.
-    public static func derived(
+    package static func derived(
         _ property: CompiledProperty, of object: ObjectID
     ) -> TandemError? {
         property.settingProblem.map {

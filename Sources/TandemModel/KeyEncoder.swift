@@ -6,25 +6,25 @@ import FoundationEssentials
 /// values, and therefore last in descending order. Integers, doubles and dates sort numerically,
 /// texts by code point, false before true, and references by object number. In a descending
 /// component all bytes are inverted.
-public struct KeyEncoder: Sendable {
+package struct KeyEncoder: Sendable {
     /// The key so far.
-    public private(set) var bytes: [UInt8] = []
+    package private(set) var bytes: [UInt8] = []
 
     /// Creates an empty key with room for `capacity` bytes.
-    public init(capacity: Int = 48) { bytes.reserveCapacity(capacity) }
+    package init(capacity: Int = 48) { bytes.reserveCapacity(capacity) }
 
     /// Creates a key that begins with `prefix`.
-    public init(prefix: [UInt8]) { bytes = prefix }
+    package init(prefix: [UInt8]) { bytes = prefix }
 
     /// Appends a value.
-    public mutating func append(_ value: Value, ascending: Bool = true) {
+    package mutating func append(_ value: Value, ascending: Bool = true) {
         let start = bytes.count
         appendAscending(value)
         if !ascending { invert(from: start) }
     }
 
     /// Appends an already folded text, or any other bytes that sort as they are.
-    public mutating func append(bytes content: some Sequence<UInt8>, ascending: Bool = true) {
+    package mutating func append(bytes content: some Sequence<UInt8>, ascending: Bool = true) {
         let start = bytes.count
         bytes.append(1)
         appendEscaped(content)
@@ -32,14 +32,14 @@ public struct KeyEncoder: Sendable {
     }
 
     /// Appends a slot of a row without decoding its text.
-    public mutating func append(
+    package mutating func append(
         _ slot: Int, of row: Row, in entity: CompiledEntity, ascending: Bool = true
     ) {
         row.withView { append(slot, of: $0, in: entity, ascending: ascending) }
     }
 
     /// Appends a slot of a borrowed row.
-    public mutating func append(
+    package mutating func append(
         _ slot: Int, of row: RowView, in entity: CompiledEntity, ascending: Bool = true
     ) {
         let start = bytes.count
@@ -55,23 +55,23 @@ public struct KeyEncoder: Sendable {
     }
 
     /// Appends a component that is already encoded.
-    public mutating func append(encoded component: [UInt8]) { bytes += component }
+    package mutating func append(encoded component: [UInt8]) { bytes += component }
 
     /// Appends eight bytes, most significant first.
-    public mutating func append(number: UInt64) {
+    package mutating func append(number: UInt64) {
         withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
     }
 
     /// Appends two bytes, most significant first.
-    public mutating func append(tag: UInt16) {
+    package mutating func append(tag: UInt16) {
         withUnsafeBytes(of: tag.bigEndian) { bytes.append(contentsOf: $0) }
     }
 
     /// Removes all bytes, but keeps the capacity for another key.
-    public mutating func removeAll() { bytes.removeAll(keepingCapacity: true) }
+    package mutating func removeAll() { bytes.removeAll(keepingCapacity: true) }
 
     /// Removes the bytes beyond `count`.
-    public mutating func cut(to count: Int) {
+    package mutating func cut(to count: Int) {
         if bytes.count > count { bytes.removeLast(bytes.count - count) }
     }
 

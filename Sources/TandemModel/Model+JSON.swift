@@ -3,7 +3,7 @@ extension Model {
     /// Reads a model from its JSON form; unknown keys are errors, so that typos are detected.
     ///
     /// Throws ``ModelError`` with every problem found.
-    public init(json: JSON) throws(ModelError) {
+    package init(json: JSON) throws(ModelError) {
         var parser = ModelParser()
         self = parser.model(json)
         guard parser.problems.isEmpty else { throw ModelError(parser.problems) }
@@ -23,7 +23,7 @@ extension Model {
     }
 
     /// The JSON form, without members that have their default value.
-    public var json: JSON {
+    package var json: JSON {
         .object(["entities": .object(entities.mapValues(\.json))])
     }
 }

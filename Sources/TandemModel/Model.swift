@@ -37,7 +37,7 @@ public struct Model: Hashable, Sendable {
     }
 
     /// The hash of the whole model; equal models have equal hashes in every process.
-    public var hash: StableHash { StableHash(Array(json.text.utf8)) }
+    package var hash: StableHash { StableHash(Array(json.text.utf8)) }
 }
 
 /// A kind of object: a name, an optional parent, attributes and relationships.

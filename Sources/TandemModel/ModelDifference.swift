@@ -4,7 +4,7 @@
 /// line of text.
 public struct ModelDifference: Hashable, Sendable, CustomStringConvertible {
     /// The aspect that differs; raw values are the keys of a model's JSON form if it has one.
-    public enum Aspect: String, Hashable, Sendable, CaseIterable {
+    package enum Aspect: String, Hashable, Sendable, CaseIterable {
         /// An entity or a property exists in only one of the models.
         case declaration
         /// An entity or a property was renamed, according to a hint.
@@ -62,7 +62,7 @@ public struct ModelDifference: Hashable, Sendable, CustomStringConvertible {
     /// The property, if the difference concerns one.
     public var property: String?
     /// The aspect that differs.
-    public var aspect: Aspect
+    package var aspect: Aspect
     /// The old state; nil if there is none.
     public var from: String?
     /// The new state; nil if there is none.
@@ -73,7 +73,7 @@ public struct ModelDifference: Hashable, Sendable, CustomStringConvertible {
     public var why: String
 
     /// Creates a difference of an entity or a property.
-    public init(
+    package init(
         _ entity: String, _ property: String?, _ aspect: Aspect, from: String?, to: String?,
         _ effect: Effect, _ why: String
     ) {
@@ -109,7 +109,7 @@ public struct ModelDifference: Hashable, Sendable, CustomStringConvertible {
 
     /// The difference as a JSON object: `entity`, `property`, `what`, `from`, `to`, `effect`,
     /// `why`.
-    public var json: JSON {
+    package var json: JSON {
         var members: [String: JSON] = [
             "entity": .string(entity), "what": .string(aspect.rawValue),
             "effect": .string(effect.rawValue), "why": .string(why),
@@ -131,7 +131,7 @@ extension Model {
     ///     model, or of an entity that inherits from it.
     /// - Returns: The differences, renames first, the others by entity.
     /// - Throws: The error that `hasObjects` throws.
-    public func differences<Failure: Error>(
+    package func differences<Failure: Error>(
         to next: Model, hasObjects: (String) throws(Failure) -> Bool
     ) throws(Failure) -> [ModelDifference] {
         let renames = ModelRenames(from: self, to: next)

@@ -8,7 +8,7 @@ public struct ModelProblem: Hashable, Sendable, CustomStringConvertible {
     public var message: String
 
     /// Creates a problem.
-    public init(entity: String? = nil, property: String? = nil, _ message: String) {
+    package init(entity: String? = nil, property: String? = nil, _ message: String) {
         self.entity = entity
         self.property = property
         self.message = message
@@ -27,7 +27,7 @@ public struct ModelError: Error, Hashable, Sendable, CustomStringConvertible {
     public var problems: [ModelProblem]
 
     /// Creates an error with the given problems.
-    public init(_ problems: [ModelProblem]) { self.problems = problems }
+    package init(_ problems: [ModelProblem]) { self.problems = problems }
 
     /// All problems on one line.
     public var description: String {

@@ -2,14 +2,14 @@
 ///
 /// A hint is effective only if the old name exists only in the first model and the new name only in
 /// the second one. A hint that has been applied is therefore ignored.
-public struct ModelRenames: Hashable, Sendable {
+package struct ModelRenames: Hashable, Sendable {
     /// The new names of entities by their old ones.
-    public private(set) var entities: [String: String] = [:]
+    package private(set) var entities: [String: String] = [:]
     /// The new names of an entity's own properties by their old ones, by the entity's new name.
-    public private(set) var properties: [String: [String: String]] = [:]
+    package private(set) var properties: [String: [String: String]] = [:]
 
     /// Finds the names in `old` that the hints of `next` rename.
-    public init(from old: Model, to next: Model) {
+    package init(from old: Model, to next: Model) {
         for entity in next.entities.values.sorted(by: { $0.name < $1.name }) {
             guard let from = entity.renamedFrom, entities[from] == nil,
                 old.entities[from] != nil, old.entities[entity.name] == nil,
@@ -26,7 +26,7 @@ public struct ModelRenames: Hashable, Sendable {
     }
 
     /// Whether there are no renames.
-    public var isEmpty: Bool { entities.isEmpty && properties.isEmpty }
+    package var isEmpty: Bool { entities.isEmpty && properties.isEmpty }
 
     private static func names(from old: Entity, to next: Entity) -> [String: String] {
         var names: [String: String] = [:]
@@ -66,7 +66,7 @@ public struct ModelRenames: Hashable, Sendable {
     // MARK: Applying
 
     /// Returns the old model with the new names.
-    public func applied(to old: Model) -> Model {
+    package func applied(to old: Model) -> Model {
         if isEmpty { return old }
         return Model(entities: old.entities.values.map { applied(to: $0, of: old) })
     }

@@ -4,47 +4,49 @@ import FoundationEssentials
 ///
 /// LMDB, the wire and the client's objects use the same bytes. A column is read in place; nothing
 /// is decoded in advance. Reading requires the ``CompiledEntity`` of the model under which the row
-/// was written, which ``value(_:in:)`` checks. Every installed model has its own version, and the
-/// journal keeps rows as they were written.
+/// was written (``modelVersion``). Every installed model has its own version, and the journal keeps
+/// rows as they were written.
 public struct Row: Hashable, Sendable {
     /// The bytes, in the layout of ``RowLayout``.
-    public let bytes: [UInt8]
+    @usableFromInline package let bytes: [UInt8]
 
     /// Creates a row from its bytes; check bytes from outside with ``isValid(for:)``.
     @inlinable
-    public init(bytes: [UInt8]) { self.bytes = bytes }
+    package init(bytes: [UInt8]) { self.bytes = bytes }
 
     /// Creates a row from one value for each slot of the entity; the values of to-many slots are
     /// ignored.
     ///
     /// A value of the wrong type traps: check values from outside with
     /// ``CompiledProperty/accepts(_:)``.
-    public init(_ values: [Value], of entity: CompiledEntity, version: UInt16) {
+    package init(_ values: [Value], of entity: CompiledEntity, version: UInt16) {
         bytes = RowBuilder.build(values, entity, version)
     }
 
     /// The version of the model under which the row was written.
-    public var modelVersion: UInt16 { withView { $0.modelVersion } }
+    package var modelVersion: UInt16 { withView { $0.modelVersion } }
 
     /// The entity of the object.
     public var tag: EntityTag { withView { $0.tag } }
 
     /// Calls `body` with a borrowed view of the row, which must not escape from `body`.
     @inlinable @inline(__always)
-    public func withView<Result>(_ body: (RowView) -> Result) -> Result {
+    package func withView<Result>(_ body: (RowView) -> Result) -> Result {
         bytes.withUnsafeBytes { body(RowView($0)) }
     }
 
     /// Returns whether the bytes are a row of the entity: long enough, ends in order, text in
     /// UTF-8.
-    public func isValid(for entity: CompiledEntity) -> Bool {
+    package func isValid(for entity: CompiledEntity) -> Bool {
         withView { $0.isValid(for: entity) }
     }
 
     /// Returns whether every column is within the bytes, so that reading one can't trap.
     ///
     /// Values may still be invalid. Cost: reads the end of each variable column.
-    public func hasShape(of entity: CompiledEntity) -> Bool { withView { $0.hasShape(of: entity) } }
+    package func hasShape(of entity: CompiledEntity) -> Bool {
+        withView { $0.hasShape(of: entity) }
+    }
 
     // MARK: Columns
 
@@ -53,53 +55,12 @@ public struct Row: Hashable, Sendable {
         withView { $0.isNull(slot, in: entity) }
     }
 
-    /// Returns the value of a slot; null for a to-many relationship.
-    ///
-    /// Throws `schemaMismatch` if the row was written under another model version than the
-    /// entity's. Throws `usage` if the row belongs to another entity, or if the entity has no such
-    /// slot. Throws `storage` if the bytes are not a row of the entity. A journal contains its
-    /// models as `model` transactions (``ModelInstallation``); the last one before a row applies to
-    /// it.
-    public func value(_ slot: Int, in entity: CompiledEntity) throws(TandemError) -> Value {
-        guard entity.properties.indices.contains(slot) else {
-            throw TandemError(.usage, "\(entity.name) has no slot \(slot)")
-        }
-        try checkReadable(as: entity, entity.properties[slot].name)
-        return uncheckedValue(slot, in: entity)
-    }
-
     /// Returns the value of a slot of a row that is known to be of the entity and of its model
     /// version.
     ///
     /// Any other row traps or returns wrong values.
     package func uncheckedValue(_ slot: Int, in entity: CompiledEntity) -> Value {
         withView { $0.value(slot, in: entity) }
-    }
-
-    private func checkReadable(
-        as entity: CompiledEntity, _ property: String
-    ) throws(TandemError) {
-        let name = "\(entity.name).\(property)"
-        guard bytes.count >= RowLayout.headerBytes else {
-            throw TandemError(
-                .storage, "\(name) cannot be read: \(bytes.count) bytes are not a row")
-        }
-        guard modelVersion == entity.version else {
-            throw TandemError(
-                .schemaMismatch,
-                "\(name) cannot be read: the row was written under version \(modelVersion) of the model, but the "
-                    + "entity is of version \(entity.version); use the entity of version "
-                    + "\(modelVersion), which a model transaction before the row installed")
-        }
-        guard tag == entity.tag else {
-            throw TandemError(
-                .usage,
-                "\(name) cannot be read: the row has the entity tag \(tag), not \(entity.tag)"
-            )
-        }
-        guard hasShape(of: entity) else {
-            throw TandemError(.storage, "\(name) cannot be read: the row's bytes are damaged")
-        }
     }
 
     /// Returns the blobs that data and text columns refer to, in the order of the slots.

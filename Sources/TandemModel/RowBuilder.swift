@@ -136,7 +136,7 @@ enum RowBuilder {
 
 extension CompiledProperty {
     /// Returns whether a value is null or of this property's type; limits are not checked.
-    public func accepts(_ value: Value) -> Bool {
+    package func accepts(_ value: Value) -> Bool {
         switch value {
         case .null: !isToMany
         case .reference: relationship != nil && !isToMany

@@ -4,7 +4,7 @@
 ///
 ///     guard let wins = entity.column(slot) else { return }
 ///     for row in rows { sum += row.withView { $0.int(wins) ?? 0 } }
-public struct RowColumn: Sendable, BitwiseCopyable {
+@usableFromInline package struct RowColumn: Sendable, BitwiseCopyable {
     @usableFromInline let storage: RowLayout.Storage
     /// The bit of the column in its byte of the null bitmap.
     @usableFromInline let nullMask: UInt8
@@ -28,7 +28,7 @@ public struct RowColumn: Sendable, BitwiseCopyable {
 
 extension CompiledEntity {
     /// Returns the column of a slot; nil for a to-many relationship.
-    public func column(_ slot: Int) -> RowColumn? {
+    package func column(_ slot: Int) -> RowColumn? {
         layout.columns[slot].map { RowColumn($0, layout) }
     }
 }
@@ -36,41 +36,41 @@ extension CompiledEntity {
 extension RowView {
     /// Returns whether the column has no value.
     @inlinable @inline(__always)
-    public func isNull(_ column: RowColumn) -> Bool {
+    package func isNull(_ column: RowColumn) -> Bool {
         fixed(at: Int(column.nullOffset), UInt8.self) & column.nullMask != 0
     }
 
     /// Returns a Boolean; nil if there is none.
     @inlinable @inline(__always)
-    public func bool(_ column: RowColumn) -> Bool? {
+    package func bool(_ column: RowColumn) -> Bool? {
         guard has(.bool, column) else { return nil }
         return fixed(at: Int(column.offset), UInt8.self) != 0
     }
 
     /// Returns an integer; nil if there is none.
     @inlinable @inline(__always)
-    public func int(_ column: RowColumn) -> Int64? {
+    package func int(_ column: RowColumn) -> Int64? {
         guard has(.int, column) else { return nil }
         return fixed(at: Int(column.offset), Int64.self)
     }
 
     /// Returns a double; nil if there is none.
     @inlinable @inline(__always)
-    public func double(_ column: RowColumn) -> Double? {
+    package func double(_ column: RowColumn) -> Double? {
         guard has(.double, column) else { return nil }
         return Double(bitPattern: fixed(at: Int(column.offset), UInt64.self))
     }
 
     /// Returns a date as seconds since 1970; nil if there is none.
     @inlinable @inline(__always)
-    public func date(_ column: RowColumn) -> Double? {
+    package func date(_ column: RowColumn) -> Double? {
         guard has(.date, column) else { return nil }
         return Double(bitPattern: fixed(at: Int(column.offset), UInt64.self))
     }
 
     /// Returns the object at the end of a to-one relationship; nil if there is none.
     @inlinable @inline(__always)
-    public func reference(_ column: RowColumn) -> ObjectReference? {
+    package func reference(_ column: RowColumn) -> ObjectReference? {
         guard has(.reference, column) else { return nil }
         return ObjectReference(
             tag: fixed(at: Int(column.offset), UInt16.self),
@@ -79,7 +79,7 @@ extension RowView {
 
     /// Returns the text; nil if there is none, or if it is stored outside the row.
     @inlinable @inline(__always)
-    public func text(_ column: RowColumn) -> String? {
+    package func text(_ column: RowColumn) -> String? {
         guard has(.string, column) else { return nil }
         let end = fixed(at: Int(column.offset), UInt32.self)
         guard end & RowLayout.blobFlag == 0 else { return nil }

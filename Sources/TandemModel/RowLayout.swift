@@ -5,7 +5,7 @@
 /// follow. The null bitmap has a bit for each column, 1 for no value. If the end of a data or text
 /// column has ``blobFlag`` set, the column holds a ``BlobReference`` or a ``TextReference`` instead
 /// of its content.
-public struct RowLayout: Sendable {
+@usableFromInline package struct RowLayout: Sendable {
     /// The storage format of a column.
     @usableFromInline
     enum Storage: UInt8, Sendable, BitwiseCopyable {
@@ -39,7 +39,7 @@ public struct RowLayout: Sendable {
 
     static let headerBytes = 4
     /// The minimum size of a row: its model version and tag.
-    public static let minimumRowBytes = headerBytes
+    @usableFromInline package static let minimumRowBytes = headerBytes
     /// The bit in a column's end that marks the column as a reference to a blob.
     @inlinable
     static var blobFlag: UInt32 { 1 << 31 }
@@ -60,7 +60,7 @@ public struct RowLayout: Sendable {
     let checkedColumns: [Column]
 
     /// Whether rows never refer to content stored outside them.
-    public var hasNoLongColumns: Bool { longColumns.isEmpty }
+    package var hasNoLongColumns: Bool { longColumns.isEmpty }
 
     /// The size of a row without the content of its variable columns.
     var minimumBytes: Int { endsOffset + 4 * variableCount }

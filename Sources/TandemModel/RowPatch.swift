@@ -3,13 +3,13 @@
 ///     var patch = RowPatch(row, version: model.version)
 ///     patch.set(.int(5), slot, in: entity)
 ///     let changed = patch.row
-public struct RowPatch: Hashable, Sendable {
+@usableFromInline package struct RowPatch: Hashable, Sendable {
     private var bytes: [UInt8]
 
     /// Creates a patch of a row under the given model version.
     ///
     /// Cost: copies the bytes, once for all values.
-    public init(_ row: Row, version: UInt16) {
+    package init(_ row: Row, version: UInt16) {
         bytes = row.bytes
         RowBuilder.store(version, &bytes, 0)
     }
@@ -18,11 +18,11 @@ public struct RowPatch: Hashable, Sendable {
     ///
     /// Traps if the slot is not of fixed width (``CompiledEntity/isFixed(_:)``), if the value is
     /// not of its type, or if the row ends before the column.
-    public mutating func set(_ value: Value, _ slot: Int, in entity: CompiledEntity) {
+    package mutating func set(_ value: Value, _ slot: Int, in entity: CompiledEntity) {
         precondition(entity.isFixed(slot), "Only a column of fixed width can be set in place.")
         RowBuilder.setFixed(value, slot, &bytes, entity)
     }
 
     /// The patched row.
-    public var row: Row { Row(bytes: bytes) }
+    @usableFromInline package var row: Row { Row(bytes: bytes) }
 }

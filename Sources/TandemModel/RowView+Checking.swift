@@ -5,7 +5,7 @@ extension RowView {
     /// UTF-8.
     ///
     /// Cost: reads each byte of the variable columns.
-    public func isValid(for entity: CompiledEntity) -> Bool {
+    package func isValid(for entity: CompiledEntity) -> Bool {
         let layout = entity.layout
         guard bytes.count >= layout.minimumBytes, tag == entity.tag else { return false }
         var start = layout.minimumBytes

@@ -6,27 +6,27 @@ import FoundationEssentials
 /// view nor its bytes may leave the closure, as the next write to the store can reuse the page.
 /// Every read is bounds-checked: a row that was not checked (``hasShape(of:)``) traps before it is
 /// read beyond its end.
-public struct RowView {
+@usableFromInline package struct RowView {
     /// The bytes, in the layout of ``RowLayout``.
-    public let bytes: UnsafeRawBufferPointer
+    @usableFromInline package let bytes: UnsafeRawBufferPointer
 
     /// Creates a view of borrowed bytes.
     @inlinable
-    public init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+    package init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
     /// The version of the model under which the row was written.
-    public var modelVersion: UInt16 { fixed(at: 0, UInt16.self) }
+    package var modelVersion: UInt16 { fixed(at: 0, UInt16.self) }
 
     /// The entity of the object.
-    public var tag: EntityTag { fixed(at: 2, UInt16.self) }
+    @usableFromInline package var tag: EntityTag { fixed(at: 2, UInt16.self) }
 
     /// Returns whether every column is within the bytes, so that reading one can't trap.
     ///
     /// Values may still be invalid.
-    public func hasShape(of entity: CompiledEntity) -> Bool { has(RowShape(of: entity)) }
+    package func hasShape(of entity: CompiledEntity) -> Bool { has(RowShape(of: entity)) }
 
     /// Returns the result of ``hasShape(of:)``, but faster for many rows of one entity.
-    public func has(_ shape: RowShape) -> Bool {
+    package func has(_ shape: RowShape) -> Bool {
         guard bytes.count >= shape.minimumBytes, tag == shape.tag else { return false }
         var last = shape.minimumBytes
         for place in 0..<shape.variableCount {
@@ -40,12 +40,12 @@ public struct RowView {
     // MARK: Columns
 
     /// Returns whether the slot has no value; always true for a to-many relationship.
-    public func isNull(_ slot: Int, in entity: CompiledEntity) -> Bool {
+    package func isNull(_ slot: Int, in entity: CompiledEntity) -> Bool {
         entity.layout.columns[slot].map(isNull) ?? true
     }
 
     /// Returns the value of a slot; null for a to-many relationship.
-    public func value(_ slot: Int, in entity: CompiledEntity) -> Value {
+    package func value(_ slot: Int, in entity: CompiledEntity) -> Value {
         guard let column = entity.layout.columns[slot], !isNull(column) else { return .null }
         switch column.storage {
         case .bool: return .bool(fixed(at: column.place, UInt8.self) != 0)
@@ -65,7 +65,7 @@ public struct RowView {
     }
 
     /// Returns the object at the end of a to-one relationship, or nil.
-    public func reference(_ slot: Int, in entity: CompiledEntity) -> ObjectReference? {
+    package func reference(_ slot: Int, in entity: CompiledEntity) -> ObjectReference? {
         guard let column = entity.layout.columns[slot], column.storage == .reference,
             !isNull(column)
         else { return nil }
@@ -75,7 +75,7 @@ public struct RowView {
     /// Returns the reference to the text of a slot; nil if the text is in the row, or if there is
     /// none.
     @inline(__always)
-    public func longText(_ slot: Int, in entity: CompiledEntity) -> TextReference? {
+    package func longText(_ slot: Int, in entity: CompiledEntity) -> TextReference? {
         guard let column = entity.layout.columns[slot], column.storage == .string,
             isBlob(column, entity.layout)
         else { return nil }
@@ -85,14 +85,14 @@ public struct RowView {
     /// Returns the bytes of a text or data column, or of the reference to its content.
     ///
     /// The result is nil if the column has no value or another type.
-    public func content(_ slot: Int, in entity: CompiledEntity) -> UnsafeRawBufferPointer? {
+    package func content(_ slot: Int, in entity: CompiledEntity) -> UnsafeRawBufferPointer? {
         guard let column = entity.layout.columns[slot], column.storage.width == 0, !isNull(column)
         else { return nil }
         return slice(range(column, entity.layout))
     }
 
     /// Returns whether both rows have the same bytes in a slot.
-    public func hasSameValue(
+    package func hasSameValue(
         as other: RowView, _ slot: Int, in entity: CompiledEntity
     ) -> Bool {
         guard let column = entity.layout.columns[slot] else { return true }
@@ -180,13 +180,13 @@ public struct RowView {
 ///
 ///     let shape = RowShape(of: entity)
 ///     for row in rows where !row.has(shape) { … }
-public struct RowShape: Sendable {
+package struct RowShape: Sendable {
     fileprivate let tag: EntityTag
     fileprivate let endsOffset: Int
     fileprivate let variableCount: Int
 
     /// Creates the shape of an entity's rows.
-    public init(of entity: CompiledEntity) {
+    package init(of entity: CompiledEntity) {
         tag = entity.tag
         endsOffset = entity.layout.endsOffset
         variableCount = entity.layout.variableCount

@@ -7,7 +7,7 @@ public struct SlotValue: Hashable, Sendable {
 
     /// Creates the value of a slot.
     @inlinable
-    public init(slot: Int, value: Value) {
+    package init(slot: Int, value: Value) {
         self.slot = slot
         self.value = value
     }

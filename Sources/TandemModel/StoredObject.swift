@@ -1,16 +1,16 @@
 /// An object with its row, as stored.
-public struct StoredObject: Hashable, Sendable {
+@usableFromInline package struct StoredObject: Hashable, Sendable {
     /// The object.
-    public var object: ObjectReference
+    package var object: ObjectReference
     /// The position of the transaction that last changed the row.
-    public var version: UInt64
+    package var version: UInt64
     /// The row.
     ///
     /// Check a row from the wire with ``Row/isValid(for:)`` before reading columns.
-    public var row: Row
+    package var row: Row
 
     /// Creates an object with its row.
-    public init(object: ObjectReference, version: UInt64, row: Row) {
+    @usableFromInline package init(object: ObjectReference, version: UInt64, row: Row) {
         self.object = object
         self.version = version
         self.row = row
@@ -20,7 +20,7 @@ public struct StoredObject: Hashable, Sendable {
     package static let minimumBytes = 19
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.uint16(object.tag)
         writer.uint64(object.number)
         writer.uint64(version)
@@ -28,7 +28,7 @@ public struct StoredObject: Hashable, Sendable {
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         let tag = try reader.uint16()
         object = ObjectReference(tag: tag, number: try reader.uint64())
         version = try reader.uint64()

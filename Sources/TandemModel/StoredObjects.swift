@@ -13,7 +13,7 @@
 ///
 /// The order of the objects may differ from that of their bytes (``arranged(_:by:)``). Copies share
 /// the bytes.
-public struct StoredObjects: Sendable {
+@usableFromInline package struct StoredObjects: Sendable {
     /// The binary forms of the objects in the order in which they were added, possibly between
     /// other bytes.
     @usableFromInline var bytes: [UInt8]
@@ -26,27 +26,27 @@ public struct StoredObjects: Sendable {
     @inlinable static var headBytes: Int { 18 }
 
     /// Creates an empty collection.
-    public init() {
+    package init() {
         bytes = []
         whole = 0..<0
     }
 
     /// Creates a collection of the objects of a sequence.
-    public init(_ objects: some Sequence<StoredObject>) {
+    package init(_ objects: some Sequence<StoredObject>) {
         self.init()
         for object in objects { append(object) }
     }
 
     /// The size of the byte buffer.
-    public var byteCount: Int { bytes.count }
+    package var byteCount: Int { bytes.count }
 
     /// Appends an object.
-    public mutating func append(_ stored: StoredObject) {
+    package mutating func append(_ stored: StoredObject) {
         stored.row.withView { append(stored.object, version: stored.version, row: $0.bytes) }
     }
 
     /// Appends an object with a copy of its row's bytes.
-    public mutating func append(
+    package mutating func append(
         _ object: ObjectReference, version: UInt64, row: UnsafeRawBufferPointer
     ) {
         withUnsafePointer(to: Lent(object, version: version, row: row)) {
@@ -106,7 +106,7 @@ public struct StoredObjects: Sendable {
     /// Returns `count` objects, each of them the object at the index that `place` returns.
     ///
     /// Cost: O(`count`); no row is copied.
-    public func arranged(_ count: Int, by place: (Int) -> Int) -> StoredObjects {
+    package func arranged(_ count: Int, by place: (Int) -> Int) -> StoredObjects {
         // An empty array made this way would write to the storage that all empty arrays share.
         guard count > 0 else { return [] }
         var arranged = self
@@ -120,7 +120,7 @@ public struct StoredObjects: Sendable {
 
     /// Calls `body` with a borrowed row; the view must not escape from `body`.
     @inlinable @inline(__always)
-    public func withRow<Result>(
+    package func withRow<Result>(
         at index: Int, _ body: (ObjectReference, UInt64, RowView) -> Result
     ) -> Result {
         withRows { rows in
@@ -134,7 +134,7 @@ public struct StoredObjects: Sendable {
     /// For many rows this is faster than ``withRow(at:_:)``: borrowing all rows costs as much as
     /// borrowing one.
     @inlinable @inline(__always)
-    public func withRows<Result>(_ body: (BorrowedRows) throws -> Result) rethrows -> Result {
+    package func withRows<Result>(_ body: (BorrowedRows) throws -> Result) rethrows -> Result {
         try starts.withUnsafeBufferPointer { starts in
             try bytes.withUnsafeBytes { bytes in
                 try body(BorrowedRows(bytes: bytes, starts: starts))
@@ -143,7 +143,7 @@ public struct StoredObjects: Sendable {
     }
 
     /// The borrowed rows of a collection, valid only during the call.
-    public struct BorrowedRows {
+    @usableFromInline package struct BorrowedRows {
         @usableFromInline let bytes: UnsafeRawBufferPointer
         @usableFromInline let starts: UnsafeBufferPointer<Int>
 
@@ -154,7 +154,7 @@ public struct StoredObjects: Sendable {
 
         /// Returns an object, the version of its row, and the row.
         @inlinable @inline(__always)
-        public subscript(
+        package subscript(
             index: Int
         ) -> (object: ObjectReference, version: UInt64, row: RowView) {
             precondition(starts.indices.contains(index), "There is no object at this index.")
@@ -204,16 +204,16 @@ extension StoredObjects.Lent {
 
 extension StoredObjects: RandomAccessCollection, ExpressibleByArrayLiteral {
     /// Creates a collection of the objects of a literal.
-    public init(arrayLiteral elements: StoredObject...) { self.init(elements) }
+    @usableFromInline package init(arrayLiteral elements: StoredObject...) { self.init(elements) }
 
     /// The first index, 0.
-    public var startIndex: Int { 0 }
+    @usableFromInline package var startIndex: Int { 0 }
 
     /// The number of objects.
-    public var endIndex: Int { starts.count }
+    @usableFromInline package var endIndex: Int { starts.count }
 
     /// Returns an object with its own copy of the row.
-    public subscript(index: Int) -> StoredObject {
+    @usableFromInline package subscript(index: Int) -> StoredObject {
         withRow(at: index) { object, version, row in
             StoredObject(object: object, version: version, row: Row(bytes: Array(row.bytes)))
         }
@@ -222,19 +222,19 @@ extension StoredObjects: RandomAccessCollection, ExpressibleByArrayLiteral {
 
 extension StoredObjects: Hashable {
     /// Returns whether both have the same objects in the same order.
-    public static func == (left: StoredObjects, right: StoredObjects) -> Bool {
+    @usableFromInline package static func == (left: StoredObjects, right: StoredObjects) -> Bool {
         left.elementsEqual(right)
     }
 
     /// Hashes all objects.
-    public func hash(into hasher: inout Hasher) {
+    @usableFromInline package func hash(into hasher: inout Hasher) {
         for object in self { hasher.combine(object) }
     }
 }
 
 extension StoredObjects {
     /// Appends the binary form: a count, then the objects in order.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.reserve(10 + (whole?.count ?? bytes.count))
         writer.count(count)
         bytes.withUnsafeBytes { bytes in
@@ -279,7 +279,7 @@ extension StoredObjects {
     }
 
     /// Reads the binary form or throws `CodingError`; the reader's bytes are shared, not copied.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         let count = try reader.count(itemBytes: StoredObject.minimumBytes)
         self.init()
         bytes = reader.bytes
@@ -296,7 +296,7 @@ extension StoredObjects {
 
 extension StoredObjects {
     /// Returns a slice of the objects, which shares the bytes.
-    public func slice(_ range: Range<Int>) -> StoredObjects {
+    package func slice(_ range: Range<Int>) -> StoredObjects {
         var part = self
         part.starts = Array(starts[range])
         part.whole = nil
@@ -306,7 +306,7 @@ extension StoredObjects {
     /// Returns the end of the slice that begins at `start` and has about `most` bytes.
     ///
     /// The slice has at least one object, unless `start` is the end.
-    public func endOfPart(from start: Int, bytes most: Int) -> Int {
+    package func endOfPart(from start: Int, bytes most: Int) -> Int {
         bytes.withUnsafeBytes { bytes in
             var (end, total) = (start, 0)
             while end < starts.count, total < most {
@@ -318,7 +318,7 @@ extension StoredObjects {
     }
 
     /// Appends another collection's objects; their bytes are copied.
-    public mutating func append(_ part: StoredObjects) {
+    package mutating func append(_ part: StoredObjects) {
         if part.isEmpty { return }
         guard let lying = part.whole else {
             for index in part.indices {

@@ -29,6 +29,8 @@ public struct TandemError: Error, Hashable, Sendable, CustomStringConvertible {
         case unknownObject
         /// No controller with that name is open.
         case unknownController
+        /// Another connection reads under the same consumer name.
+        case consumerInUse
         /// The client's model does not fit the store's.
         case schemaMismatch
         /// The journal no longer contains that position, or the position belongs to another epoch
@@ -64,7 +66,7 @@ public struct TandemError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The problems of objects, for ``Code/validation`` and ``Code/uniqueness``.
     public var problems: [ValidationProblem] = []
     /// The conflicting objects, for ``Code/conflict``.
-    public var conflicts: [MergeConflict] = []
+    package var conflicts: [MergeConflict] = []
     /// The partial result of a failed batch; nil for other errors.
     public var done: BatchResult?
     /// The index of the row that made a batch insert fail, from 0; all rows before it were
@@ -90,7 +92,7 @@ public struct TandemError: Error, Hashable, Sendable, CustomStringConvertible {
     /// empty.
     ///
     /// `left` has at least one object.
-    public static func deleteDenied(
+    package static func deleteDenied(
         _ object: ObjectID, by relationship: String, left: [ObjectID]
     ) -> TandemError {
         let first = left.first?.description ?? "others"
@@ -125,18 +127,18 @@ public struct ValidationProblem: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// An object whose versions in a save and in the store conflict.
-public struct MergeConflict: Hashable, Sendable {
+package struct MergeConflict: Hashable, Sendable {
     /// The object.
-    public var object: ObjectReference
+    package var object: ObjectReference
     /// The version on which the save is based.
-    public var baseVersion: UInt64
+    package var baseVersion: UInt64
     /// The row in the store; nil if the object was deleted there.
-    public var theirs: Row?
+    package var theirs: Row?
     /// The version of that row.
-    public var theirsVersion: UInt64
+    package var theirsVersion: UInt64
 
     /// Creates a conflict over an object.
-    public init(
+    package init(
         object: ObjectReference, baseVersion: UInt64, theirs: Row?, theirsVersion: UInt64
     ) {
         self.object = object

@@ -1,7 +1,7 @@
 /// Validation of values against a model's rules, for clients and daemon alike.
 extension CompiledProperty {
     /// The message for a required relationship that is empty.
-    public static let leadsNowhere = "an object is required; set the relationship before saving"
+    package static let leadsNowhere = "an object is required; set the relationship before saving"
 
     /// Returns what is wrong with an attribute's value and what is allowed, or nil if the value is
     /// valid.
@@ -14,7 +14,7 @@ extension CompiledProperty {
     ///   - content: Returns the content of a text outside the row; nil if it is unavailable, in
     ///     which case its length is not checked.
     /// - Returns: A sentence without the property's name.
-    public func problem(
+    package func problem(
         with value: Value, tooLong: (Value) -> String? = { _ in nil },
         content: (BlobReference) throws -> [UInt8]?
     ) rethrows -> String? {
@@ -66,7 +66,7 @@ extension CompiledRelationship {
     /// valid.
     ///
     /// An optional relationship may be empty whatever its minimum is, as in Core Data.
-    public func problem(withCount count: Int) -> String? {
+    package func problem(withCount count: Int) -> String? {
         if count == 0 { return isOptional ? nil : CompiledProperty.leadsNowhere }
         if let minimum = declaration.minimum, count < minimum {
             return "the number of members is \(count), below the minimum of \(minimum)"

@@ -16,7 +16,7 @@ extension ResultsChange {
     ///   - reasons: The reasons for changes, by number.
     ///   - tag: Returns the entity tag of a number in either state.
     /// - Returns: The change, or nil if the states are the same and nothing changed.
-    public static func between(
+    @usableFromInline package static func between(
         old: [SectionIDs], new: [SectionIDs], changed: Set<UInt64>, pinned: Set<UInt64> = [],
         reasons: [UInt64: ChangeReason] = [:], tag: (UInt64) -> UInt16 = { _ in 0 }
     ) -> ResultsChange? {
@@ -43,7 +43,7 @@ extension ResultsChange {
     ///   - old: The sections before this change.
     /// - Returns: One change from `old` to the end; nil if the two changes cancel each other out.
     /// - Throws: `ReplayError` if the changes don't fit `old` or each other.
-    public func merging(
+    package func merging(
         _ next: ResultsChange, from old: [SectionIDs]
     ) throws(ReplayError) -> ResultsChange? {
         let new = try next.apply(to: try apply(to: old))

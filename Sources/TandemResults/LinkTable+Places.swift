@@ -1,5 +1,5 @@
 public import TandemModel
-public import TandemQuery
+package import TandemQuery
 
 /// The links of a list's objects for one hop, in the form in which an answer's chunks contain them;
 /// ``LinkTable`` is built from them on demand.
@@ -10,7 +10,7 @@ public import TandemQuery
 ///     let links = UnindexedLinks([places], reached: places.reached, hop: 0)
 ///     links.isReached(7)              // true
 ///     links.table.rows(for: 7)        // [33]
-public struct UnindexedLinks: Sendable {
+@usableFromInline package struct UnindexedLinks: Sendable {
     private struct Part: Sendable {
         let numbers: [ObjectNumber]
         let runs: [ListPlacements.Run]
@@ -23,7 +23,7 @@ public struct UnindexedLinks: Sendable {
     /// Creates the links of a hop from consecutive chunks whose links are indexes in `reached`.
     ///
     /// Cost: O(runs + reached).
-    public init(_ parts: [ListPlacements], reached: [ObjectReference], hop: Int) {
+    package init(_ parts: [ListPlacements], reached: [ObjectReference], hop: Int) {
         self.parts = parts.map { Part(numbers: $0.numbers, runs: $0.linkRuns[hop]) }
         self.reached = reached
         var isLinked = [Bool](repeating: false, count: reached.count + 1)
@@ -32,13 +32,13 @@ public struct UnindexedLinks: Sendable {
     }
 
     /// The distinct objects to which rows refer.
-    public var objects: some Collection<ObjectNumber> { isReached }
+    @usableFromInline package var objects: some Collection<ObjectNumber> { isReached }
 
     /// Returns whether any row refers to an object.
-    public func isReached(_ object: ObjectNumber) -> Bool { isReached.contains(object) }
+    package func isReached(_ object: ObjectNumber) -> Bool { isReached.contains(object) }
 
     /// The table; cost: O(n), because links are sorted by counting those to each object.
-    public var table: LinkTable {
+    package var table: LinkTable {
         let links = sortedLinks()
         // Contradictory placements take the slower path.
         let isInOrder = zip(links, links.dropFirst()).allSatisfy { $0 < $1 }

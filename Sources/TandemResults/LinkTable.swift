@@ -14,30 +14,30 @@ import Algorithms
 ///     buckets.set(33, to: 7)
 ///     buckets[33]                     // 7
 ///     buckets.rows(for: 7)            // [33]
-public struct LinkTable: Sendable {
+@usableFromInline package struct LinkTable: Sendable {
     /// The effect of setting a link.
-    public struct Step: Hashable, Sendable {
+    package struct Step: Hashable, Sendable {
         /// Whether no row referred to the new object before.
-        public var isFirst = false
+        package var isFirst = false
         /// The previous object of the row, if no row refers to it any more.
-        public var released: UInt64?
+        package var released: UInt64?
     }
 
     /// A row and the object to which it refers.
-    public struct Link: Hashable, Comparable, Sendable {
+    @usableFromInline package struct Link: Hashable, Comparable, Sendable {
         /// The row's number.
-        public var row: UInt64
+        package var row: UInt64
         /// The object's number.
-        public var object: UInt64
+        package var object: UInt64
 
         /// Creates a link.
-        public init(row: UInt64, object: UInt64) {
+        @usableFromInline package init(row: UInt64, object: UInt64) {
             self.row = row
             self.object = object
         }
 
         /// Compares by object, then by row.
-        public static func < (left: Link, right: Link) -> Bool {
+        @usableFromInline package static func < (left: Link, right: Link) -> Bool {
             left.object == right.object ? left.row < right.row : left.object < right.object
         }
     }
@@ -49,12 +49,12 @@ public struct LinkTable: Sendable {
     private var home = NumberTable()
 
     /// Creates an empty table.
-    public init() {}
+    package init() {}
 
     /// Creates a table of links in any order; cost: O(n log n).
     ///
     /// If a row has several links, the last one wins.
-    public init(_ links: [Link]) {
+    package init(_ links: [Link]) {
         if let table = LinkTable(sorted: links.sorted()[...]) {
             self = table
             return
@@ -76,15 +76,15 @@ public struct LinkTable: Sendable {
     }
 
     /// The number of rows that refer to an object.
-    public var count: Int { home.count }
+    package var count: Int { home.count }
 
     /// Returns the object to which a row refers.
-    public subscript(row: UInt64) -> UInt64? {
+    package subscript(row: UInt64) -> UInt64? {
         spot(of: row).map { blocks[$0.block].object($0.at) }
     }
 
     /// The distinct objects to which rows refer, ascending; cost: O(n).
-    public var objects: [UInt64] {
+    package var objects: [UInt64] {
         var all: [UInt64] = []
         for block in order {
             for run in blocks[Int(block)].runs where run.object != all.last {
@@ -95,13 +95,13 @@ public struct LinkTable: Sendable {
     }
 
     /// Returns whether any row refers to an object.
-    public func isReached(_ object: UInt64) -> Bool {
+    package func isReached(_ object: UInt64) -> Bool {
         guard !order.isEmpty else { return false }
         return blocks[Int(order[index(of: Link(row: .max, object: object))])].reaches(object)
     }
 
     /// Returns the rows that refer to an object, ascending.
-    public func rows(for object: UInt64) -> [UInt64] {
+    package func rows(for object: UInt64) -> [UInt64] {
         var rows: [UInt64] = []
         let first = index(of: Link(row: 0, object: object))
         for block in order.dropFirst(first) {
@@ -113,7 +113,7 @@ public struct LinkTable: Sendable {
 
     /// Sets the object to which a row refers; nil for none.
     @discardableResult
-    public mutating func set(_ row: UInt64, to object: UInt64?) -> Step {
+    package mutating func set(_ row: UInt64, to object: UInt64?) -> Step {
         var step = Step()
         if let spot = spot(of: row) {
             let before = blocks[spot.block].object(spot.at)

@@ -5,21 +5,21 @@
 /// change. A number in both `removed` and `upserted` is in the list afterwards. If two rows have
 /// the same number, the last one wins. Removing a number that the list does not hold has no effect.
 /// For rows that changed but keep their sort key and section, the number in `unmoved` is enough.
-public struct ListEdits: Hashable, Sendable {
+package struct ListEdits: Hashable, Sendable {
     /// The numbers of rows that leave the list.
-    public var removed: [UInt64]
+    package var removed: [UInt64]
     /// The rows that enter, or that stay, with their new sort key and section.
-    public var upserted: [ResultRow]
+    package var upserted: [ResultRow]
     /// The numbers of rows that changed, but kept their sort key and section.
     ///
     /// They count like rows in `upserted` with the same sort key and section as in the list. A
     /// number that the list does not hold, or that is in `removed` or `upserted`, is ignored.
-    public var unmoved: [UInt64]
+    package var unmoved: [UInt64]
     /// The reasons for changes, by number; rows without an entry have no reason.
-    public var reasons: [UInt64: ChangeReason]
+    package var reasons: [UInt64: ChangeReason]
 
     /// Creates an edit.
-    public init(
+    package init(
         removed: [UInt64] = [], upserted: [ResultRow] = [], unmoved: [UInt64] = [],
         reasons: [UInt64: ChangeReason] = [:]
     ) {
@@ -31,7 +31,7 @@ public struct ListEdits: Hashable, Sendable {
 }
 
 /// The outcome of an edit.
-public enum ListOutcome: Hashable, Sendable {
+package enum ListOutcome: Hashable, Sendable {
     /// There is nothing to report.
     case unchanged
     /// The list shows new rows; the change is relative to the rows it showed before.
@@ -42,18 +42,18 @@ public enum ListOutcome: Hashable, Sendable {
 
 /// A section name that occurs again after another section: the sort order does not fit the
 /// sections.
-public struct OutOfOrderSection: Error, Hashable, Sendable, CustomStringConvertible {
+package struct OutOfOrderSection: Error, Hashable, Sendable, CustomStringConvertible {
     /// The section that occurs again.
-    public var section: String
+    package var section: String
     /// The section between its two parts.
-    public var interruptedBy: String
+    package var interruptedBy: String
     /// The number of the first object of `section` after the start of the other section.
-    public var number: UInt64
+    package var number: UInt64
     /// The entity tag of that object.
-    public var entityTag: UInt16
+    package var entityTag: UInt16
 
     /// Creates the error.
-    public init(section: String, interruptedBy: String, number: UInt64, entityTag: UInt16) {
+    package init(section: String, interruptedBy: String, number: UInt64, entityTag: UInt16) {
         self.section = section
         self.interruptedBy = interruptedBy
         self.number = number
@@ -61,7 +61,7 @@ public struct OutOfOrderSection: Error, Hashable, Sendable, CustomStringConverti
     }
 
     /// A sentence with the problem and the remedy.
-    public var description: String {
+    package var description: String {
         "section \"\(section)\" comes back after section \"\(interruptedBy)\" at object \(number); "
             + "sort by the section key path first"
     }

@@ -1,12 +1,12 @@
 /// A section as a name and the numbers of its objects, in order.
-public struct SectionIDs: Hashable, Sendable {
+@usableFromInline package struct SectionIDs: Hashable, Sendable {
     /// The section's name, which is its identity.
-    public var name: String
+    package var name: String
     /// The numbers of its objects.
-    public var numbers: [UInt64]
+    package var numbers: [UInt64]
 
     /// Creates a section.
-    public init(name: String, numbers: [UInt64]) {
+    package init(name: String, numbers: [UInt64]) {
         self.name = name
         self.numbers = numbers
     }
@@ -30,7 +30,7 @@ extension ResultsChange {
     /// Cost: O(n) for n objects in `old`.
     ///
     /// - Throws: `ReplayError` if the change does not apply to `old`.
-    public func apply(to old: [SectionIDs]) throws(ReplayError) -> [SectionIDs] {
+    package func apply(to old: [SectionIDs]) throws(ReplayError) -> [SectionIDs] {
         var replay = Replay(old: old)
         for change in sections { try replay.apply(change) }
         for change in objects { try replay.apply(change) }

@@ -3,18 +3,19 @@
 /// The list is ordered by `sortKey`, compared byte by byte, and then by `number`, ascending. Ties
 /// are also ascending if the sort order is descending, which only the key's encoding takes into
 /// account.
-public struct ResultRow: Hashable, Sendable {
+@usableFromInline package struct ResultRow: Hashable, Sendable {
     /// The object's number, unique in the store over all entities.
-    public var number: UInt64
+    package var number: UInt64
     /// The tag of the object's own (most derived) entity.
-    public var entityTag: UInt16
+    package var entityTag: UInt16
     /// The order-preserving encoding of all sort values: smaller bytes sort first.
-    public var sortKey: [UInt8]
+    package var sortKey: [UInt8]
     /// The name of the section the row belongs to; ignored by a list without sections.
-    public var section: String
+    package var section: String
 
     /// Creates a row.
-    public init(number: UInt64, entityTag: UInt16 = 0, sortKey: [UInt8], section: String = "") {
+    @usableFromInline
+    package init(number: UInt64, entityTag: UInt16 = 0, sortKey: [UInt8], section: String = "") {
         self.number = number
         self.entityTag = entityTag
         self.sortKey = sortKey
@@ -22,7 +23,7 @@ public struct ResultRow: Hashable, Sendable {
     }
 
     /// Returns whether this row sorts before another one.
-    public func precedes(_ other: ResultRow) -> Bool {
+    package func precedes(_ other: ResultRow) -> Bool {
         let order = sortKey.withUnsafeBytes { mine in
             other.sortKey.withUnsafeBytes { compareKeys(mine, $0) }
         }
@@ -53,23 +54,23 @@ public struct ResultsIndexPath: Hashable, Comparable, Sendable, CustomStringConv
 }
 
 /// The reasons why a row counts as changed.
-public struct ChangeReason: OptionSet, Hashable, Sendable {
+@usableFromInline package struct ChangeReason: OptionSet, Hashable, Sendable {
     /// One bit per reason.
-    public var rawValue: UInt8
+    @usableFromInline package var rawValue: UInt8
 
     /// Creates a set of reasons from its bits.
-    public init(rawValue: UInt8) {
+    @usableFromInline package init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
 
     /// The object's own attributes or relationships differ.
-    public static let ownValues = ChangeReason(rawValue: 1)
+    package static let ownValues = ChangeReason(rawValue: 1)
     /// A key path of the predicate has different values.
-    public static let predicatePath = ChangeReason(rawValue: 2)
+    package static let predicatePath = ChangeReason(rawValue: 2)
     /// A key path of the sort order has a different value.
-    public static let sortPath = ChangeReason(rawValue: 4)
+    package static let sortPath = ChangeReason(rawValue: 4)
     /// The section key path has a different value.
-    public static let sectionPath = ChangeReason(rawValue: 8)
+    package static let sectionPath = ChangeReason(rawValue: 8)
     /// A key path declared for refreshing has different values.
-    public static let refreshPath = ChangeReason(rawValue: 16)
+    package static let refreshPath = ChangeReason(rawValue: 16)
 }

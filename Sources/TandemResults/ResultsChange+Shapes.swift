@@ -1,12 +1,12 @@
 /// The identifiers of a list, with those whose contents have to be read again.
-public struct ResultsSnapshot: Hashable, Sendable {
+package struct ResultsSnapshot: Hashable, Sendable {
     /// The sections by name, with the numbers of their objects.
-    public var sections: [SectionIDs]
+    package var sections: [SectionIDs]
     /// All objects that changed and were in the list before, including moved ones.
-    public var reloaded: [UInt64]
+    package var reloaded: [UInt64]
 
     /// Creates a snapshot.
-    public init(sections: [SectionIDs], reloaded: [UInt64] = []) {
+    package init(sections: [SectionIDs], reloaded: [UInt64] = []) {
         self.sections = sections
         self.reloaded = reloaded
     }
@@ -14,7 +14,7 @@ public struct ResultsSnapshot: Hashable, Sendable {
 
 extension SectionedList {
     /// Returns the shown rows as a snapshot, with the objects that a change reloads; cost: O(n).
-    public func snapshot(after change: ResultsChange? = nil) -> ResultsSnapshot {
+    package func snapshot(after change: ResultsChange? = nil) -> ResultsSnapshot {
         ResultsSnapshot(sections: sectionIDs, reloaded: change?.reloaded ?? [])
     }
 }
@@ -23,7 +23,7 @@ extension ResultsChange {
     /// The change with a delete and an insert for every move.
     ///
     /// For views that reject moves out of a deleted section or into an inserted one.
-    public var movesAsDeletesAndInserts: ResultsChange {
+    package var movesAsDeletesAndInserts: ResultsChange {
         let parts = objects.flatMap { change -> [ObjectChange] in
             guard case .move(let number, let tag, let from, let to) = change else {
                 return [change]
@@ -41,7 +41,7 @@ extension ResultsChange {
     /// A move is a removal and an insertion that are associated with each other. Updates are
     /// omitted here, and are in `reloaded`; the difference is empty if there are only updates. The
     /// result is nil if the change affects sections, or rows in a section other than the first.
-    public var collectionDifference: CollectionDifference<UInt64>? {
+    package var collectionDifference: CollectionDifference<UInt64>? {
         guard sections.isEmpty else { return nil }
         var changes: [CollectionDifference<UInt64>.Change] = []
         for object in objects {

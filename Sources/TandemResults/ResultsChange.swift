@@ -36,10 +36,10 @@ public struct ResultsChange: Hashable, Sendable {
     /// The objects: deletes, inserts, moves, updates.
     public let objects: [ObjectChange]
     /// The reasons for changes and inserts of rows, by number, as far as they are known.
-    public let reasons: [UInt64: ChangeReason]
+    package let reasons: [UInt64: ChangeReason]
 
     /// Creates a change from its parts, in any order; cost: O(k log k) for k parts.
-    public init(
+    package init(
         sections: [SectionChange], objects: [ObjectChange], reasons: [UInt64: ChangeReason] = [:]
     ) {
         self.sections = sections.count < 2 ? sections : sections.sorted { $0.rank < $1.rank }
@@ -51,7 +51,7 @@ public struct ResultsChange: Hashable, Sendable {
     public var isEmpty: Bool { sections.isEmpty && objects.isEmpty }
 
     /// The numbers of the changed objects that are in the list both before and after.
-    public var reloaded: [UInt64] {
+    @usableFromInline package var reloaded: [UInt64] {
         objects.compactMap { change in
             switch change {
             case .move(let number, _, _, _), .update(let number, _, _, _): number
@@ -82,7 +82,7 @@ extension ResultsChange.ObjectChange {
     }
 
     /// The tag of the object's entity.
-    public var tag: UInt16 {
+    @usableFromInline package var tag: UInt16 {
         switch self {
         case .insert(_, let tag, _), .delete(_, let tag, _), .move(_, let tag, _, _),
             .update(_, let tag, _, _):

@@ -8,7 +8,7 @@ public struct ResultsSection: Hashable, Sendable {
     public var count: Int
 
     /// Creates a section.
-    public init(name: String, offset: Int, count: Int) {
+    package init(name: String, offset: Int, count: Int) {
         self.name = name
         self.offset = offset
         self.count = count
@@ -23,16 +23,16 @@ public struct ResultsSection: Hashable, Sendable {
 /// Iterating costs O(1) per section; access by index costs a sum over the preceding counts. The
 /// collection is a value: keeping it while the list is edited copies the list, so fetch it again
 /// instead.
-public struct ResultsSections: RandomAccessCollection, Sendable {
+package struct ResultsSections: RandomAccessCollection, Sendable {
     let rows: RowStore
 
     /// The index of the first section.
-    public var startIndex: Int { 0 }
+    package var startIndex: Int { 0 }
     /// The number of sections.
-    public var endIndex: Int { rows.sectionCount }
+    package var endIndex: Int { rows.sectionCount }
 
     /// Returns the section at an index, which must exist.
-    public subscript(index: Int) -> ResultsSection {
+    package subscript(index: Int) -> ResultsSection {
         precondition(
             index >= 0 && index < rows.sectionCount,
             "There is no section \(index) in a list of \(rows.sectionCount) sections.")
@@ -40,7 +40,7 @@ public struct ResultsSections: RandomAccessCollection, Sendable {
     }
 
     /// Returns an iterator over the sections, which sums up their offsets.
-    public func makeIterator() -> AnyIterator<ResultsSection> {
+    package func makeIterator() -> AnyIterator<ResultsSection> {
         var index = 0
         var offset = 0
         return AnyIterator {
@@ -61,20 +61,20 @@ public struct ResultsSections: RandomAccessCollection, Sendable {
 
 extension SectionedList {
     /// The shown sections.
-    public var sections: ResultsSections { ResultsSections(rows: visible) }
+    package var sections: ResultsSections { ResultsSections(rows: visible) }
 
     /// Returns the index of the section with a name; nil if there is none.
-    public func sectionIndex(named name: String) -> Int? {
+    package func sectionIndex(named name: String) -> Int? {
         let rows = visible
         guard let slot = rows.slot(named: name) else { return nil }
         return rows.sectionIndex(of: slot)
     }
 
     /// The sections as names and numbers; cost: O(n).
-    public var sectionIDs: [SectionIDs] { visible.sectionIDs }
+    @usableFromInline package var sectionIDs: [SectionIDs] { visible.sectionIDs }
 
     /// All rows that the list has after all edits, in order; cost: O(n).
-    public var allRows: [ResultRow] {
+    package var allRows: [ResultRow] {
         var all: [ResultRow] = []
         all.reserveCapacity(rows.count)
         for ref in rows.sections.order {
@@ -92,7 +92,7 @@ extension SectionedList {
     /// Returns the numbers of all rows in a range, as for a window of the list; cost: O(window).
     ///
     /// The range is clamped to the list.
-    public func numbers(in range: Range<Int>) -> [UInt64] { references(in: range).map(\.number) }
+    package func numbers(in range: Range<Int>) -> [UInt64] { references(in: range).map(\.number) }
 }
 
 extension RowStore {

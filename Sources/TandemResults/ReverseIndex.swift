@@ -6,45 +6,45 @@
 ///     var buckets = ReverseIndex()
 ///     buckets.insert(row: 33, for: 7)
 ///     buckets.rows(for: 7)            // [33]
-public struct ReverseIndex: Sendable {
+package struct ReverseIndex: Sendable {
     private var members: [UInt64: Members] = [:]
 
     /// Creates an empty index.
-    public init() {}
+    package init() {}
 
     /// The number of related objects with at least one row.
-    public var count: Int { members.count }
+    package var count: Int { members.count }
 
     /// Whether the index has no rows.
-    public var isEmpty: Bool { members.isEmpty }
+    package var isEmpty: Bool { members.isEmpty }
 
     /// Records that a row refers to a related object; returns false if it was recorded before.
     @discardableResult
-    public mutating func insert(row: UInt64, for related: UInt64) -> Bool {
+    package mutating func insert(row: UInt64, for related: UInt64) -> Bool {
         members[related]?.insert(row) ?? (members.updateValue(Members(row), forKey: related) == nil)
     }
 
     /// Removes a row from a related object; returns false if it was not recorded.
     @discardableResult
-    public mutating func remove(row: UInt64, for related: UInt64) -> Bool {
+    package mutating func remove(row: UInt64, for related: UInt64) -> Bool {
         guard let outcome = members[related]?.remove(row) else { return false }
         if outcome == .emptied { members[related] = nil }
         return outcome != .absent
     }
 
     /// Returns whether a row refers to a related object.
-    public func contains(row: UInt64, for related: UInt64) -> Bool {
+    package func contains(row: UInt64, for related: UInt64) -> Bool {
         members[related]?.contains(row) ?? false
     }
 
     /// Returns the distinct rows that refer to a related object, in no particular order.
-    public func rows(for related: UInt64) -> [UInt64] {
+    package func rows(for related: UInt64) -> [UInt64] {
         members[related].map { [$0.first] + $0.few + $0.many } ?? []
     }
 
     /// Removes a related object; returns the rows that referred to it.
     @discardableResult
-    public mutating func removeAll(for related: UInt64) -> [UInt64] {
+    package mutating func removeAll(for related: UInt64) -> [UInt64] {
         let rows = rows(for: related)
         members[related] = nil
         return rows

@@ -5,7 +5,7 @@ extension SectionedList {
     /// order. While they are out of order, every edit with an effect results in `failed`. If rows
     /// were only inserted and removed again in the meantime, there is nothing to report: check
     /// `outOfOrder`.
-    public mutating func apply(_ edits: ListEdits) -> ListOutcome {
+    package mutating func apply(_ edits: ListEdits) -> ListOutcome {
         defer { checkInvariants() }
         let edit = NetEdits(edits)
         if edit.count == 0 { return .unchanged }
@@ -64,7 +64,7 @@ extension SectionedList {
     ///
     /// Rows of `changed` that are in both lists are reported once. All others are reported only if
     /// they were inserted or deleted, or are no longer in order with each other. Cost: O(n).
-    public func change(
+    package func change(
         from old: SectionedList, changed: [UInt64: ChangeReason] = [:]
     ) -> ResultsChange? {
         ResultsChange.between(old.visible, visible, changed: changed)

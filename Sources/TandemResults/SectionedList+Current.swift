@@ -1,14 +1,14 @@
 extension SectionedList {
     /// Returns the row of an object after all edits, even while other rows are shown; nil if there
     /// is none.
-    public func currentRow(_ number: UInt64) -> ResultRow? {
+    package func currentRow(_ number: UInt64) -> ResultRow? {
         rows.row(of: number)
     }
 
     /// Returns how a row differs from the current row of its object, by sort key and section.
     ///
     /// The result is nil if there is no current row. Cost: the current row is compared in place.
-    public func currentDifference(of row: ResultRow) -> ChangeReason? {
+    package func currentDifference(of row: ResultRow) -> ChangeReason? {
         guard let (leaf, at) = rows.spot(of: row.number) else { return nil }
         let slot = rows.withLeaf(leaf) { Int($0.section) }
         var reason: ChangeReason = []
@@ -24,5 +24,5 @@ extension SectionedList {
 
     /// Returns whether an object is in the list after all edits, even while other rows are shown;
     /// cost: O(1).
-    public func isCurrent(_ number: UInt64) -> Bool { rows.contains(number) }
+    package func isCurrent(_ number: UInt64) -> Bool { rows.contains(number) }
 }

@@ -1,4 +1,4 @@
-public import TandemModel
+package import TandemModel
 
 extension SectionedList {
     /// Returns the objects in a range of the whole list, in order; the range is clamped to the
@@ -8,7 +8,7 @@ extension SectionedList {
     /// Cost: O(range), and a search for its start.
     ///
     ///     list.references(in: 0..<list.count)
-    public func references(in range: Range<Int>) -> [ObjectReference] {
+    package func references(in range: Range<Int>) -> [ObjectReference] {
         let rows = visible
         let range = range.clamped(to: 0..<rows.count)
         var references: [ObjectReference] = []

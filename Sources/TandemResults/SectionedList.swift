@@ -25,16 +25,16 @@
 /// | `shown` | the shown rows while `rows` are out of order, otherwise nil |
 /// | `outOfOrder` | the problem; nil exactly if `shown` is |
 /// | `pending` | the rows upserted since `shown`, with their reasons; otherwise empty |
-public struct SectionedList: Sendable {
+@usableFromInline package struct SectionedList: Sendable {
     var rows: RowStore
     var shown: RowStore?
     var pending: [UInt64: ChangeReason] = [:]
 
     /// The section that occurs again after another one; nil while the list is in order.
-    public internal(set) var outOfOrder: OutOfOrderSection?
+    package internal(set) var outOfOrder: OutOfOrderSection?
 
     /// Creates an empty list.
-    public init(sectioned: Bool) {
+    package init(sectioned: Bool) {
         rows = RowStore(sectioned: sectioned)
     }
 
@@ -42,7 +42,7 @@ public struct SectionedList: Sendable {
     ///
     /// If rows have the same number, the last one wins. Check `outOfOrder` afterwards: a fetch
     /// whose sections are out of order has failed.
-    public init(sectioned: Bool, rows: [ResultRow]) {
+    package init(sectioned: Bool, rows: [ResultRow]) {
         self.rows = RowStore(sectioned: sectioned, rows: rows)
         outOfOrder = self.rows.firstDisorder()
         if outOfOrder != nil {
@@ -70,58 +70,58 @@ public struct SectionedList: Sendable {
     var visible: RowStore { shown ?? rows }
 
     /// Whether the list has sections.
-    public var isSectioned: Bool { rows.isSectioned }
+    package var isSectioned: Bool { rows.isSectioned }
 
     /// The number of shown rows.
-    public var count: Int { shown?.count ?? rows.count }
+    package var count: Int { shown?.count ?? rows.count }
 
     /// Whether no row is shown.
-    public var isEmpty: Bool { count == 0 }
+    package var isEmpty: Bool { count == 0 }
 
     /// Returns whether a row is shown; cost: O(1).
-    public func contains(_ number: UInt64) -> Bool { visible.contains(number) }
+    package func contains(_ number: UInt64) -> Bool { visible.contains(number) }
 
     /// Returns the path of an object; nil if the list does not contain it.
-    public func indexPath(of number: UInt64) -> ResultsIndexPath? { visible.path(of: number) }
+    package func indexPath(of number: UInt64) -> ResultsIndexPath? { visible.path(of: number) }
 
     /// Returns the number of rows before an object; nil if the list does not contain it.
-    public func offset(of number: UInt64) -> Int? {
+    package func offset(of number: UInt64) -> Int? {
         let rows = visible
         return rows.path(of: number).map { rows.offset(ofSection: $0.section) + $0.item }
     }
 
     /// Returns the row of an object; nil if the list does not contain it.
-    public func row(_ number: UInt64) -> ResultRow? {
+    package func row(_ number: UInt64) -> ResultRow? {
         visible.row(of: number)
     }
 
     /// Returns the row at a path, which must exist.
-    public func row(at path: ResultsIndexPath) -> ResultRow {
+    package func row(at path: ResultsIndexPath) -> ResultRow {
         let rows = visible
         return rows.row(at: location(of: path, in: rows))
     }
 
     /// Returns the row at an offset in the whole list, which must exist.
-    public func row(atOffset offset: Int) -> ResultRow { row(at: path(atOffset: offset)) }
+    package func row(atOffset offset: Int) -> ResultRow { row(at: path(atOffset: offset)) }
 
     /// Returns the number of the object at a path, which must exist; cheaper than its row.
-    public func number(at path: ResultsIndexPath) -> UInt64 { identity(at: path).number }
+    package func number(at path: ResultsIndexPath) -> UInt64 { identity(at: path).number }
 
     /// Returns the number and entity tag of the object at a path, which must exist.
-    public func identity(at path: ResultsIndexPath) -> (number: UInt64, tag: UInt16) {
+    package func identity(at path: ResultsIndexPath) -> (number: UInt64, tag: UInt16) {
         let rows = visible
         let place = location(of: path, in: rows)
         return rows.withLeaf(place.leaf) { ($0.number(place.at), $0.tag(place.at)) }
     }
 
     /// Returns the entity tag of an object; nil if the list does not contain it.
-    public func entityTag(of number: UInt64) -> UInt16? {
+    package func entityTag(of number: UInt64) -> UInt16? {
         let rows = visible
         return rows.spot(of: number).map { spot in rows.withLeaf(spot.leaf) { $0.tag(spot.at) } }
     }
 
     /// Returns the path of an offset in the whole list, which must exist.
-    public func path(atOffset offset: Int) -> ResultsIndexPath {
+    package func path(atOffset offset: Int) -> ResultsIndexPath {
         let rows = visible
         precondition(
             offset >= 0 && offset < rows.count,

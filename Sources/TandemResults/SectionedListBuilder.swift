@@ -1,4 +1,4 @@
-public import TandemQuery
+package import TandemQuery
 
 /// A builder of a list from the placements of an answer, chunk by chunk.
 ///
@@ -12,14 +12,14 @@ public import TandemQuery
 ///     let list = builder.list
 ///
 /// State: `rows` are the rows so far; nil if they can't become a list.
-public struct SectionedListBuilder: Sendable {
+package struct SectionedListBuilder: Sendable {
     private var rows: RowStoreBuilder?
     private let sections: [String]
     private let count: Int
 
     /// Creates an empty list that expects about `count` objects; ``ListPlacements/sectionRuns`` of
     /// their chunks are indexes in `sections`.
-    public init(sectioned: Bool, sections: [String], count: Int) {
+    package init(sectioned: Bool, sections: [String], count: Int) {
         rows = RowStoreBuilder(sectioned: sectioned)
         (self.sections, self.count) = (sections, count)
     }
@@ -27,13 +27,13 @@ public struct SectionedListBuilder: Sendable {
     /// Appends the objects of a chunk; a whole answer is one chunk.
     ///
     /// Cost: O(objects), without an allocation per object.
-    public mutating func append(_ part: ListPlacements) {
+    package mutating func append(_ part: ListPlacements) {
         guard rows?.append(part, names: sections, expecting: count) == false else { return }
         rows = nil
     }
 
     /// The list so far; nil unless it is in order, without repeated objects or sections.
-    public var list: SectionedList? {
+    package var list: SectionedList? {
         guard let rows = rows?.store else { return nil }
         var list = SectionedList(sectioned: rows.isSectioned)
         list.rows = rows

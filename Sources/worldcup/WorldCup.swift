@@ -50,7 +50,11 @@ struct Place: ParsableArguments {
 
     /// Creates a container for this process, with the author `worldcup VERB`.
     func container(_ verb: String) -> PersistentContainer {
-        PersistentContainer(entities: [Team.self], socket: socket, author: "worldcup \(verb)")
+        var limits = ClientLimits()
+        // The demo starts the daemon together with its clients.
+        limits.absentMilliseconds = limits.connectMilliseconds
+        return PersistentContainer(
+            entities: [Team.self], socket: socket, author: "worldcup \(verb)", limits: limits)
     }
 }
 

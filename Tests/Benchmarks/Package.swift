@@ -22,6 +22,7 @@ let package = Package(
             dependencies: [
                 "CLMDBFloor",
                 "CSQLiteFloor",
+                .product(name: "BenchmarkTargets", package: "tandem"),
                 .product(name: "Tandem", package: "tandem"),
                 .product(name: "TandemJournal", package: "tandem"),
             ],

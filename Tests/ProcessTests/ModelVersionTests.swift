@@ -139,7 +139,7 @@ import Testing
         var changes = controller.changes().makeAsyncIterator()
         var next = Self.newer
         next.entities["Team"]?.attributes["city"] = nil
-        try container(nil, "admin").migrate(to: next)
+        try await container(nil, "admin").migrate(to: next)
         var told: TandemError?
         while told == nil, let change = try await changes.next() { told = change.error }
         #expect(told?.code == .schemaMismatch && told?.message.contains("Team.city") == true)

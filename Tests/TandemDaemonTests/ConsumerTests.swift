@@ -212,6 +212,35 @@ import Testing
         #expect(bench.engine.status["consumers"]?.array?.first?["expired"]?.bool == false)
     }
 
+    @Test func `a session holds the consumers that it registers and acknowledges, until it ends`()
+        throws
+    {
+        let bench = try EngineBench(roles: Self.policy)
+        let first = try bench.client(as: Self.owner)
+        let second = try bench.client(as: Self.owner)
+        let end = position(bench, bench.position.number)
+        #expect(try ask(first, "mirror", .register(at: end)) == end.number)
+        #expect(try ask(first, "mirror", .register(at: nil)) == end.number)
+        for action: ConsumerRequest.Action in [.register(at: nil), .acknowledge(end)] {
+            #expect(code { _ = try ask(second, "mirror", action) } == .consumerInUse)
+        }
+        // Another user is refused for that reason.
+        #expect(
+            code { _ = try ask(try bench.client(as: Self.other), "mirror", .remove) } == .denied)
+        #expect(try ask(second, "mirror", .reset(to: end)) == end.number)
+        #expect(try ask(second, "other", .register(at: nil)) == end.number)
+        #expect(try ask(first, "mirror", .acknowledge(end)) == end.number)
+        let session = try #require(bench.engine.admission.ordered.first)
+        bench.engine.disconnect(session, because: nil)
+        #expect(try ask(second, "mirror", .acknowledge(end)) == end.number)
+        let third = try bench.client(as: Self.owner)
+        #expect(code { _ = try ask(third, "mirror", .acknowledge(end)) } == .consumerInUse)
+        // A removal ends the hold, and the next registration begins another one.
+        #expect(try ask(third, "mirror", .remove) == end.number)
+        #expect(try ask(third, "mirror", .register(at: nil)) == end.number)
+        #expect(code { _ = try ask(second, "mirror", .acknowledge(end)) } == .consumerInUse)
+    }
+
     @Test func `law 2: names that only look alike are two consumers, of two users`() throws {
         let bench = try EngineBench(roles: Self.policy)
         let owner = try bench.client(as: Self.owner)

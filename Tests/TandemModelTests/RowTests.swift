@@ -3,43 +3,6 @@ import TestSupport
 import Testing
 
 struct RowTests {
-    @Test func `a row is read under its own version of the model only`() throws {
-        let model = Model { Entity("Note") { Attribute("title", .string) } }
-        let first = try CompiledModel(model)
-        let other = Model {
-            Entity("Note") {
-                Attribute("added", .int, default: .int(1))
-                Attribute("title", .string)
-            }
-            Entity("Tag") { Attribute("title", .string) }
-        }
-        let second = try CompiledModel(other, replacing: first)
-        let (before, after) = (
-            try #require(first.entity(named: "Note")), try #require(second.entity(named: "Note"))
-        )
-        #expect(before.version == 1 && after.version == 2)
-        let row = Row([.string("a")], of: before, version: 1)
-        #expect(try row.value(0, in: before) == .string("a"))
-        func refusal(_ row: Row, _ slot: Int, _ entity: CompiledEntity?) throws -> TandemError {
-            let entity = try #require(entity)
-            return try #require(throws: TandemError.self) { try row.value(slot, in: entity) }
-        }
-        let error = try refusal(row, 1, after)
-        #expect(error.code == .schemaMismatch)
-        #expect(
-            error.message.contains("Note.title cannot be read: the row was written under version 1")
-                && error.message.contains("the entity is of version 2"), "\(error)")
-        let newer = Row([.int(2), .string("b")], of: after, version: 2)
-        #expect(try newer.value(1, in: after) == .string("b"))
-        #expect(try refusal(newer, 0, before).code == .schemaMismatch)
-        #expect(try refusal(newer, 0, second.entity(named: "Tag")).code == .usage)
-        #expect(try refusal(newer, 2, after).code == .usage)
-        for count in 0..<newer.bytes.count {
-            let short = Row(bytes: Array(newer.bytes.prefix(count)))
-            #expect([.storage, .schemaMismatch].contains(try refusal(short, 1, after).code))
-        }
-    }
-
     @Test func valuesComeBackFromARow() throws {
         let seed = seed
         var random = RandomValue(seed)

@@ -116,7 +116,7 @@ import Testing
         let end = try #require(writer.position)
         // Both containers receive everything, and neither context moves.
         for reader in [near, far] {
-            _ = try reader.container.wait(for: end.number, timeout: 60)
+            _ = try reader.container.wait(for: end, timeout: 60)
             #expect(reader.context.position == before && reader.steps.groups.isEmpty)
         }
         #expect(near.held == Self.saves && far.held <= 256)
@@ -137,11 +137,11 @@ import Testing
         }
         var end = try save()
         for _ in 1..<20 { end = try save() }
-        _ = try reader.container.wait(for: end.number, timeout: 60)
+        _ = try reader.container.wait(for: end, timeout: 60)
         #expect(reader.held == 20)
         try reader.context.resume()
         end = try save()
-        _ = try reader.container.wait(for: end.number, timeout: 60)
+        _ = try reader.container.wait(for: end, timeout: 60)
         #expect(reader.held == 1)
         // A context that has no position yet may need any of these transactions.
         let other = reader.container.makeContext(name: "other")
@@ -163,7 +163,7 @@ import Testing
             daemon.update(all[number % 40], ["size": .int(Int64(number))])
         }
         for gone in all[45...] { daemon.delete(gone) }
-        _ = try reader.container.wait(for: daemon.end.number, timeout: 60)
+        _ = try reader.container.wait(for: daemon.end, timeout: 60)
         #expect(reader.held <= 256 && reader.steps.groups.isEmpty)
         daemon.state.withLock { $0.expiresHistory = true }
         #expect(try reader.context.resume() == daemon.end)

@@ -33,7 +33,7 @@ import Testing
         state.submit(request(deadline: 10))
         state.submit(request(deadline: 100))
         #expect(state.requests.count == 1 && state.queue.count == 1)
-        let expired = state.expired(at: 10).requests
+        let expired = state.expired(at: 10, ClientLimits()).requests
         #expect(expired.count == 1)
         state.dispatchQueue()
         #expect(state.requests.isEmpty && state.queue.count == 1)

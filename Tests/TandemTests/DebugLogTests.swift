@@ -75,7 +75,7 @@ import Testing
         #expect(chosen.traces(.merge) && !chosen.traces(.fetch))
         #expect(
             lines.drain() == [
-                "tandem: TANDEM_DEBUG must be merge,fetch,fault,save or 1, not fetches\n"
+                "tandem: TANDEM_DEBUG must be connect,merge,fetch,fault,save or 1, not fetches\n"
             ])
         let all = try #require(log("1", lines))
         let untold = DebugLog.Topic.allCases.filter { !all.traces($0) }

@@ -275,7 +275,7 @@ import Testing
         _ = try await iterator.next(isolation: #isolation)
         var model = try #require(writer.session).model.model
         model.entities["Spare"] = Entity("Spare")
-        try PersistentContainer(author: "other", transport: fixture.transport).install(model)
+        try await PersistentContainer(author: "other", transport: fixture.transport).install(model)
         do {
             _ = try await iterator.next(isolation: #isolation)
             Issue.record("a loop without its past continues")

@@ -70,7 +70,7 @@ import Testing
         #expect(try context.count(for: FetchRequest<Club>()) == 2)
     }
 
-    @Test func `what can't be translated is an error of the call that uses it`() async throws {
+    @Test func `errors of conditions and sort keys are thrown by the call`() async throws {
         let computed = FetchRequest(where: \Club.doubled > 2)
         let unordered = FetchRequest(Club.self, sort: [.ascending(\.isClosed)])
         let unparsed = FetchRequest(Club.self, where: .text("wins >"))

@@ -44,15 +44,8 @@ import Testing
     private struct Index: Equatable {
         var sizes: [ObjectNumber: Value] = [:]
 
-        mutating func add(_ transaction: Transaction, _ entity: CompiledEntity, _ slot: Int) {
-            for change in transaction.changes where change.object.tag == entity.tag {
-                switch change.kind {
-                case .insert, .update:
-                    sizes[change.object.number] = change.row?.uncheckedValue(slot, in: entity)
-                case .delete: sizes[change.object.number] = nil
-                case .touch: break
-                }
-            }
+        mutating func add(_ change: HistoryChange<Content>) {
+            sizes[change.id.number] = change.after?["size"]
         }
     }
 
@@ -76,10 +69,10 @@ import Testing
         try trim()
         let ends = [
             await #expect(throws: TandemError.self) {
-                for try await _ in consumer.transactions() {}
+                for try await _ in consumer.changes() {}
             },
             await #expect(throws: TandemError.self) {
-                try await consumer.acknowledge(consumer.position(3))
+                try await consumer.acknowledge(consumer.acknowledged.at(3))
             },
         ]
         #expect(ends.map { $0?.code } == [.historyExpired, .historyExpired])
@@ -98,19 +91,18 @@ import Testing
         // Saves by others between the fetch and the registration are part of the following
         // transactions.
         var last = try save(0)
-        let position = isAtContext ? fetched : try container.end()
+        let position = isAtContext ? fetched : try await container.end()
         let consumer = try await container.consumer(named: "index", at: position)
         #expect(consumer.acknowledged == position)
         last = try save(1)
-        let entity = try #require(try container.storeModel().entity(named: "Content"))
-        let slot = try #require(entity.slot(of: "size"))
         var seen: [UInt64] = []
-        for try await transaction in consumer.transactions(follows: true) {
-            seen.append(transaction.position)
-            index.add(transaction, entity, slot)
-            try await consumer.acknowledge(consumer.position(transaction.position))
+        for try await change in consumer.changes(of: Content.self) {
+            index.add(change)
+            guard change.isLastOfSave else { continue }
+            seen.append(change.position.number)
+            try await consumer.acknowledge(change)
             if seen.count < 5 { last = try save(1 + seen.count) }
-            if transaction.position == last.number { break }
+            if change.position == last { break }
         }
         #expect(seen == Array((position.number + 1)...last.number))
         let fresh = fixture.container("fresh").makeContext(name: "fresh")
@@ -126,12 +118,12 @@ import Testing
         _ isRestored: Bool
     ) async throws {
         let reader = fixture.container("reader")
-        var transactions = reader.transactions(after: try reader.end(), follows: true)
-            .makeAsyncIterator()
+        let consumer = try await reader.consumer(named: "index")
+        var changes = consumer.changes().makeAsyncIterator()
         contents[0].size = 100
         let position = try await writer.save()
         // The reader has read the whole journal, so it waits next.
-        #expect(try await transactions.next()?.position == position.number)
+        #expect(try await changes.next()?.position == position)
         if isRestored {
             try fixture.restart(raisesEpoch: true)
         } else {
@@ -139,7 +131,7 @@ import Testing
             try RealFileSystem().removeTree(fixture.directory)
             try fixture.restart()
         }
-        let error = await #expect(throws: TandemError.self) { try await transactions.next() }
+        let error = await #expect(throws: TandemError.self) { try await changes.next() }
         #expect(error?.code == .historyExpired)
         #expect(error?.message.contains("replaced or restored") == true)
     }

@@ -25,19 +25,26 @@ import Testing
         return (contents, end)
     }
 
-    private func read(
-        _ container: PersistentContainer, _ filter: HistoryFilter
-    ) async throws -> [Transaction] {
-        let start = try await container.consumer(named: "start \(UUID())").acknowledged.at(0)
-        var found: [Transaction] = []
-        for try await transaction in container.transactions(after: start, filter) {
-            found.append(transaction)
+    /// A change as the tests compare it.
+    private struct Found: Hashable {
+        var position: UInt64
+        var id: ObjectID
+
+        init<Object>(_ change: HistoryChange<Object>) {
+            (position, id) = (change.position.number, change.id)
         }
+    }
+
+    private func read<Object>(
+        _ changes: HistoryChanges<Object>
+    ) async throws -> [HistoryChange<Object>] {
+        var found: [HistoryChange<Object>] = []
+        for try await change in changes { found.append(change) }
         return found
     }
 
     @Test(arguments: [DaemonLimits().sliceReads, 2])
-    func `a filter returns the matching transactions of the whole history`(
+    func `a filter returns the matching changes of the whole history`(
         _ sliceReads: Int
     ) async throws {
         var limits = DaemonLimits()
@@ -45,70 +52,124 @@ import Testing
         let fixture = try Fixture(limits: limits)
         let (contents, end) = try await saves(fixture)
         let container = fixture.container("reader")
-        let model = try container.storeModel()
-        let content = try #require(model.entity(named: "Content"))
-        let size = try #require(content.slot(of: "size"))
-        let all = try await read(container, HistoryFilter())
-        #expect(all.map(\.position) == Array(1...end.number))
-        func check(
-            _ change: (inout HistoryFilter) -> Void, _ isWanted: (Transaction) -> Bool
+        let start = end.at(0)
+        let all = try await read(container.changes(after: start))
+        // The first transaction installs the model.
+        #expect(Set(all.map(\.position.number)) == Set(2...end.number))
+        func check<Object>(
+            _ changes: HistoryChanges<Object>, _ isWanted: (HistoryChange<ManagedObject>) -> Bool
         ) async throws {
-            var filter = HistoryFilter()
-            change(&filter)
-            let expected = all.filter { isModel($0) || isWanted($0) }
-            let found = try await read(container, filter)
-            #expect(found.map(\.position) == expected.map(\.position), "\(filter)")
-            #expect(expected.count > 1 && expected.count < all.count)
+            let expected = all.filter(isWanted).map { Found($0) }
+            #expect(try await read(changes).map { Found($0) } == expected)
+            #expect(!expected.isEmpty && expected.count < all.count)
         }
-        try await check({ $0.authors = ["two"] }) { $0.principal.author == "two" }
-        try await check({ $0.entities = ["Bucket"] }) { transaction in
-            transaction.changes.contains { $0.object.tag != content.tag }
+        func check(
+            _ filter: HistoryFilter, _ isWanted: (HistoryChange<ManagedObject>) -> Bool
+        ) async throws {
+            try await check(container.changes(filter, after: start), isWanted)
         }
         let second = contents[1].id
-        try await check({ $0.objects = [second] }) { transaction in
-            transaction.changes.contains { $0.object.number == second.number }
+        func changesSize(_ change: HistoryChange<ManagedObject>) -> Bool {
+            change.id.entity == "Content" && change.changed.contains("size")
         }
-        try await check({ $0.properties = ["Content": ["size"]] }) { transaction in
-            transaction.changes.contains {
-                $0.object.tag == content.tag && $0.changed.contains(size)
-            }
-        }
-        try await check({
-            $0.authors = ["one"]
-            $0.objects = [second]
-        }) { transaction in
-            transaction.principal.author == "one"
-                && transaction.changes.contains { $0.object.number == second.number }
+        try await check(HistoryFilter(authors: ["two"])) { $0.author == "two" }
+        try await check(HistoryFilter(entities: ["Bucket"])) { $0.id.entity == "Bucket" }
+        try await check(HistoryFilter(objects: [second])) { $0.id == second }
+        try await check(HistoryFilter(properties: ["Content": ["size"]]), changesSize)
+        try await check(HistoryFilter(authors: ["one"], objects: [second])) {
+            $0.author == "one" && $0.id == second
         }
         let middle = all[all.count / 2].time
-        let date = Date(timeIntervalSince1970: Double(middle) / 1_000_000)
-        try await check({ $0.until = date }) { $0.time < middle }
-        try await check({ $0.since = date }) { $0.time >= middle }
+        try await check(HistoryFilter(until: middle)) { $0.time < middle }
+        try await check(HistoryFilter(since: middle)) { $0.time >= middle }
+        try await check(container.changes(of: Bucket.self, after: start)) {
+            $0.id.entity == "Bucket"
+        }
+        try await check(
+            container.changes(of: Content.self, after: start, properties: [\.size]), changesSize)
+        try await check(
+            container.changes(of: Content.self, after: start, authors: ["two"])
+        ) { $0.id.entity == "Content" && $0.author == "two" }
     }
 
-    private func isModel(_ transaction: Transaction) -> Bool {
-        if case .model = transaction.content { true } else { false }
+    @Test func `a change has the values before and after it, by name and by key path`()
+        async throws
+    {
+        let fixture = try Fixture()
+        let writer = fixture.container("writer").makeContext(name: "editor")
+        let bucket = try writer.insert(Bucket.self)
+        bucket.name = "b"
+        let content = try writer.insert(Content.self)
+        (content.name, content.size, content.bucket) = ("one", 1, bucket)
+        let (id, bucketID) = (content.id, bucket.id)
+        let start = try await writer.save()
+        (content.name, content.bucket) = ("two", nil)
+        try await writer.save()
+        writer.delete(content)
+        try await writer.save()
+        let container = fixture.container("reader")
+        let all = try await read(container.changes(of: Content.self, after: start.at(1)))
+        #expect(all.map(\.kind) == [.insert, .update, .delete])
+        #expect(all.allSatisfy { $0.id == id && $0.isLastOfSave })
+        #expect(all.map { $0.before?[\.name] } == [nil, "one", "two"])
+        #expect(all.map { $0.after?[\.name] } == ["one", "two", nil])
+        #expect(all.map { $0.before?["size"] } == [nil, .int(1), .int(1)])
+        #expect(all.map { $0.after?[\.bucket] } == [bucketID, nil, nil])
+        #expect(all[1].before?.target(of: "bucket") == bucketID)
+        #expect(all[1].after?["bucket"] == .null && all[1].after?["other"] == nil)
+        #expect(all[0].after?.names == ["bucket", "name", "size"])
+        #expect(all[1].changed == ["name", "bucket"])
+        #expect(all[1].changes(\.name) && !all[1].changes(\.size))
+        #expect(all.map(\.author) == ["writer", "writer", "writer"])
+        #expect(all[0].principal.context == "editor")
+        #expect(all[0].position == start && all[2].position == start.at(start.number + 2))
+        #expect("\(all[1])" == "\(start.number + 1) update \(id) bucket, name")
+        let buckets = try await read(container.changes(of: Bucket.self, after: start.at(1)))
+        #expect(buckets.map(\.kind) == [.insert, .touch])
+        #expect(buckets[1].before == nil && buckets[1].after == nil)
+        #expect(buckets.map { $0.members["contents"]?.added } == [[id], []])
+        #expect(buckets[1].members["contents"]?.removed == [id])
+    }
+
+    @Test func `a payload has the same changes`() async throws {
+        let fixture = try Fixture()
+        let container = fixture.container("reader")
+        _ = try await container.follow(["Bucket", "Content"])
+        var saves = container.didSave.makeAsyncIterator()
+        let writer = fixture.container("writer").makeContext(name: "writer")
+        try writer.insert(Content.self).name = "one"
+        try writer.insert(Bucket.self).name = "b"
+        let position = try await writer.save()
+        let payload = try #require(try await saves.next())
+        #expect(payload.changes(of: Content.self).map { $0.after?[\.name] } == ["one"])
+        #expect(payload.changes.map { $0.after?["name"] } == [.string("b"), .string("one")])
+        #expect(payload.changes.map(\.position) == [position, position])
+        #expect(payload.changes.map(\.isLastOfSave) == [false, true])
     }
 
     @Test func `names that the model lacks, and too many names, are refused`() async throws {
         let fixture = try Fixture()
         let (_, end) = try await saves(fixture)
         let container = fixture.container("reader")
-        for (change, code) in [
-            ({ $0.entities = ["Nothing"] }, TandemError.Code.unknownEntity),
-            ({ $0.properties = ["Content": ["nothing"]] }, .unknownProperty),
-            ({ $0.authors = (0...4_096).map { "\($0)" } }, .limitExceeded),
-        ] as [((inout HistoryFilter) -> Void, TandemError.Code)] {
-            var filter = HistoryFilter()
-            change(&filter)
+        for (filter, code) in [
+            (HistoryFilter(entities: ["Nothing"]), TandemError.Code.unknownEntity),
+            (HistoryFilter(properties: ["Content": ["nothing"]]), .unknownProperty),
+            (HistoryFilter(authors: (0...4_096).map { "\($0)" }), .limitExceeded),
+        ] {
             let error = await #expect(throws: TandemError.self) {
-                try await container.history(after: end.at(0), filter)
+                try await self.read(container.changes(filter, after: end.at(0)))
             }
             #expect(error?.code == code)
         }
         let other = Position(log: end.log, epoch: end.epoch + 1, number: 1)
+        for follows in [false, true] {
+            let error = await #expect(throws: TandemError.self) {
+                try await self.read(container.changes(after: other, follows: follows))
+            }
+            #expect(error?.code == .historyExpired)
+        }
         let error = await #expect(throws: TandemError.self) {
-            try await container.history(after: other, HistoryFilter())
+            try await container.wait(for: other, timeout: 60)
         }
         #expect(error?.code == .historyExpired)
     }
@@ -118,15 +179,19 @@ import Testing
     {
         let fixture = try Fixture()
         let (_, end) = try await saves(fixture)
-        let first = try await fixture.container("a").consumer(named: "index", at: end.at(3))
+        let process = fixture.container("a")
+        let first = try await process.consumer(named: "index", at: end.at(3))
         #expect(first.acknowledged.number == 3)
         var seen: [UInt64] = []
-        for try await transaction in first.transactions() {
-            seen.append(transaction.position)
-            if transaction.position == 7 { break }
+        for try await change in first.changes() {
+            seen.append(change.position.number)
+            if change.position.number == 7, change.isLastOfSave {
+                #expect(try await first.acknowledge(change).number == 7)
+                break
+            }
         }
-        #expect(seen == [4, 5, 6, 7])
-        #expect(try await first.acknowledge(first.position(7)).number == 7)
+        #expect(Set(seen) == [4, 5, 6, 7])
+        process.close()
         // Another process; its start position would only be used for a new consumer.
         let again = try await fixture.container("b").consumer(named: "index", at: end.at(1))
         #expect(again.acknowledged.number == 7)
@@ -134,20 +199,103 @@ import Testing
         _ = try writer.insert(Content.self)
         seen = []
         var isSaved = false
-        for try await transaction in again.transactions(follows: true) {
-            seen.append(transaction.position)
-            if transaction.position == end.number, !isSaved {
+        for try await change in again.changes() {
+            seen.append(change.position.number)
+            if change.position == end, !isSaved {
                 isSaved = true
                 try await writer.save()
             }
-            if transaction.position > end.number { break }
+            if change.position > end { break }
         }
-        #expect(seen == Array(8...(end.number + 1)))
+        #expect(Set(seen) == Set(8...(end.number + 1)))
         #expect(try await again.remove())
         #expect(try await !again.remove())
         let error = await #expect(throws: TandemError.self) {
-            try await again.acknowledge(again.position(8))
+            try await again.acknowledge(end.at(8))
         }
         #expect(error?.code == .usage)
+    }
+
+    @Test func `law 2: a save is acknowledged with its last change, not with an earlier one`()
+        async throws
+    {
+        let fixture = try Fixture()
+        let container = fixture.container("reader")
+        let consumer = try await container.consumer(named: "index")
+        let writer = fixture.container("writer").makeContext(name: "writer")
+        for size in 0..<3 { try writer.insert(Content.self).size = size }
+        let end = try await writer.save()
+        var acknowledged: [UInt64] = []
+        var sizes: [Int?] = []
+        for try await change in consumer.changes(of: Content.self, follows: false) {
+            sizes.append(change.after?[\.size])
+            acknowledged.append(try await consumer.acknowledge(change).number)
+        }
+        #expect(sizes == [0, 1, 2])
+        #expect(acknowledged == [end.number - 1, end.number - 1, end.number])
+    }
+
+    @Test func `law 2: saves without a match are acknowledged only after those with a match`()
+        async throws
+    {
+        let fixture = try Fixture()
+        let container = fixture.container("reader")
+        let consumer = try await container.consumer(named: "index")
+        let writer = fixture.container("writer").makeContext(name: "writer")
+        func save(_ count: UInt64) throws -> Position {
+            var end = consumer.acknowledged
+            for _ in 0..<count {
+                _ = try writer.insert(Bucket.self)
+                end = try writer.save()
+            }
+            return end
+        }
+        func acknowledged() throws -> UInt64 {
+            let status = try JSON(parsing: try container.status())
+            return UInt64(clamping: status["consumers"]?.array?.first?["acknowledged"]?.int ?? -1)
+        }
+        let most = HistoryReader.skippedTransactions
+        func readAll() async throws -> [HistoryChange<Content>] {
+            try await read(consumer.changes(of: Content.self, follows: false))
+        }
+        let start = consumer.acknowledged.number
+        _ = try save(most - 1)
+        #expect(try await readAll().isEmpty)
+        #expect(try acknowledged() == start)
+        let skipped = try save(1)
+        #expect(try await readAll().isEmpty)
+        #expect(try acknowledged() == skipped.number)
+        // A match that is not acknowledged keeps the position.
+        _ = try writer.insert(Content.self)
+        try await writer.save()
+        let end = try save(2 * most)
+        let found = try await readAll()
+        #expect(found.count == 1)
+        #expect(try acknowledged() == skipped.number)
+        try await consumer.acknowledge(try #require(found.first))
+        #expect(try await readAll().isEmpty)
+        #expect(try acknowledged() == end.number && consumer.acknowledged == end)
+    }
+
+    @Test func `one connection at a time reads as a consumer`() async throws {
+        let fixture = try Fixture()
+        let (_, end) = try await saves(fixture)
+        let holder = fixture.container("holder")
+        let first = try await holder.consumer(named: "index", at: end.at(3))
+        // The same process may register the name again.
+        #expect(try await holder.consumer(named: "index").acknowledged.number == 3)
+        let other = fixture.container("other")
+        for request in [
+            { _ = try await other.consumer(named: "index") },
+            { _ = try other.acknowledge(end, asConsumer: "index") },
+        ] as [() async throws -> Void] {
+            let error = await #expect(throws: TandemError.self) { try await request() }
+            #expect(error?.code == .consumerInUse)
+            #expect(error?.message.contains("(holder, pid") == true, "\(error?.message ?? "")")
+        }
+        #expect(try await other.consumer(named: "other").acknowledged == end)
+        #expect(try await first.acknowledge(end.at(5)).number == 5)
+        holder.close()
+        #expect(try await other.consumer(named: "index").acknowledged.number == 5)
     }
 }

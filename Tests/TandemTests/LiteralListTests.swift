@@ -79,7 +79,7 @@ import Testing
         club.name = String(repeating: "x", count: 61)
         let member = try context.insert(Member.self)
         (member.name, member.goals, member.club) = ("Roger", 4, club)
-        #expect("\(member)" == "\(member.id) (name: \"Roger\", goals: 4, club: \(club.id))")
+        #expect("\(member)" == "\(member.id) (club: \(club.id), goals: 4, name: \"Roger\")")
         let shown = String(repeating: "x", count: 60)
         #expect("\(club)".contains("name: \"\(shown)…\", nick: null"))
         try context.save()

@@ -71,7 +71,7 @@ import Testing
     @Test func `law 3: so is an awaited save`() async throws {
         let (item, _) = try saved()
         item.name = "b"
-        let model = try other.install(later)
+        let model = try await other.install(later)
         #expect(try await context.save().number == model.number + 1)
         item["size"] = .int(9)
         #expect(item["name"] == .string("b") && item["size"] == .int(9))

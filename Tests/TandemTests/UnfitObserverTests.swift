@@ -85,7 +85,7 @@ import Testing
         #expect(first?.inserted.count == 1)
         try deleteAll()
         #expect(try await saves.next(isolation: #isolation)?.deleted.count == 1)
-        _ = try other.install(Self.model("other"))
+        _ = try await other.install(Self.model("other"))
         _ = try item(["other": .int(7)])
         do {
             _ = try await saves.next(isolation: #isolation)

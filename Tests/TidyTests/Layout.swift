@@ -61,6 +61,10 @@ enum Layout {
         Target(
             name: "TestWorlds", folder: "Tests", imports: ["Tandem", "TestSupport"],
             hasFrontPage: false),
+        // An app in the main loop of another library.
+        Target(
+            name: "MainLoops", folder: "Tests", imports: ["Tandem"], mayUseKernel: true,
+            isEdge: true, hasFrontPage: false),
         // The runner reads `/proc` and ends processes.
         Target(
             name: "TestRunner", folder: "Tests", imports: ["TandemIO"], mayUseKernel: true,
@@ -71,6 +75,10 @@ enum Layout {
                 "TandemIO", "TandemModel", "TandemQuery", "TandemJournal", "TandemStore",
                 "TandemWire", "TandemDaemon",
             ], hasFrontPage: false),
+        Target(
+            name: "BenchmarkTargets", folder: "Tests",
+            imports: ["TandemIO", "TandemModel", "TandemJournal", "TandemResults"],
+            hasFrontPage: false),
         Target(
             name: "worldcup", folder: "Sources", imports: ["Tandem"], isEdge: true,
             hasFrontPage: false),

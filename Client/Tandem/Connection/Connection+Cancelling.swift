@@ -9,17 +9,25 @@ extension Connection {
     /// Only read-only requests (``ClientMessage/isQuestion``) are cancelled; the daemon then stops
     /// working on them. Any other request is awaited to its end.
     func answerUnlessCancelled(
-        _ message: ClientMessage
+        _ message: ClientMessage, at position: Position? = nil
     ) async -> Result<DaemonMessage, TandemError> {
-        guard message.isQuestion else { return await answerAsync(message) }
+        guard message.isQuestion else { return await submit(message, at: position).value() }
         // The handler would be called as well, but only after the request was sent.
         guard !Task.isCancelled else { return .failure(.givenUp) }
-        let reply = submit(message)
-        return await withTaskCancellationHandler {
-            await reply.value()
+        let reply = submit(message, at: position)
+        return await reply.valueUnlessCancelled { self.state.withLock { $0.cancel(reply) } }
+    }
+}
+
+extension ReplyPromise {
+    /// Returns the outcome, or fails with `cancelled` and calls `cancel` if the task is cancelled
+    /// first.
+    func valueUnlessCancelled(_ cancel: @escaping @Sendable () -> Void = {}) async -> Outcome {
+        await withTaskCancellationHandler {
+            await value()
         } onCancel: {
-            reply.resolve(.failure(.givenUp))
-            state.withLock { $0.cancel(reply) }
+            resolve(.failure(.givenUp))
+            cancel()
         }
     }
 }

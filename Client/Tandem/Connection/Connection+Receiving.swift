@@ -333,7 +333,7 @@ extension Connection {
 
     /// The milliseconds until the earliest deadline; -1 if nothing waits.
     func timeout() -> Int32 {
-        let next = state.withLock { $0.phase == .ready ? $0.nextDeadline : $0.nextDeadline ?? 0 }
+        let next = state.withLock { $0.phase == .ready ? $0.nextDeadline : $0.nextEnd(limits) ?? 0 }
         guard let next else { return -1 }
         let now = clock.monotonicNanoseconds
         return next <= now ? (next == 0 ? 100 : 0) : Int32(clamping: (next - now) / 1_000_000 + 1)
@@ -342,12 +342,8 @@ extension Connection {
     /// Fails the requests and callers whose deadline has passed.
     func expire() {
         let now = clock.monotonicNanoseconds
-        let patience = limits.absentMilliseconds &* 1_000_000
         let (late, reason) = state.withLock { state in
-            // If there has never been a connection, don't wait as long as for a busy daemon.
-            let hasLong = state.trouble.absentSince.map { now - $0 >= patience } ?? false
-            let isAbsent = hasLong && state.session == nil
-            return (state.expired(at: isAbsent ? .max : now), state.trouble.lastError)
+            (state.expired(at: now, limits), state.trouble.lastError)
         }
         for request in late.requests { request.fail(tooLate(request, reason)) }
         let error = reason ?? TandemError(.disconnected, noAnswer)

@@ -55,12 +55,15 @@ final class Connection: Sendable {
     // MARK: Sessions
 
     /// Returns the session; blocks until there is a connection.
-    func session() throws(TandemError) -> ServerState {
-        try requestSession().wait(with: semaphores).get()
+    ///
+    /// With `isPatient` false, throws the error of the first failed attempt to connect.
+    func session(isPatient: Bool = true) throws(TandemError) -> ServerState {
+        try requestSession(isPatient).wait(with: semaphores).get()
     }
 
-    func sessionAsync() async throws(TandemError) -> ServerState {
-        try await requestSession().value().get()
+    /// Returns the session after waiting for a connection, like ``session(isPatient:)``.
+    func sessionAsync(isPatient: Bool = true) async throws(TandemError) -> ServerState {
+        try await requestSession(isPatient).value().get()
     }
 
     /// The session as last known; nil before the first connection.
@@ -69,13 +72,15 @@ final class Connection: Sendable {
     /// The generation of the last known session.
     var knownGeneration: Int? { state.withLock { $0.session?.generation } }
 
-    private func requestSession() -> ReplyPromise<ServerState> {
+    /// Returns the promise of a session; unless it is patient, it fails at the first refusal.
+    func requestSession(_ isPatient: Bool) -> ReplyPromise<ServerState> {
         let reply = ReplyPromise<ServerState>()
         let deadline = deadline(after: limits.connectMilliseconds)
         let outcome = state.withLock { state -> ReplyPromise<ServerState>.Outcome? in
             if let error = state.closedError { return .failure(error) }
             if state.phase == .ready, let session = state.session { return .success(session) }
-            state.sessionWaiters.append((reply, deadline))
+            state.sessionWaiters.append(
+                SessionWaiter(reply: reply, deadline: deadline, isPatient: isPatient))
             state.io.wake?.signal()
             return nil
         }
@@ -88,9 +93,9 @@ final class Connection: Sendable {
     /// Sends a request and blocks until its answer arrives, or its head if `parts` takes the
     /// chunks.
     func answer(
-        _ message: ClientMessage, into parts: ChunkReader? = nil
+        _ message: ClientMessage, into parts: ChunkReader? = nil, at position: Position? = nil
     ) -> Result<DaemonMessage, TandemError> {
-        answer(of: send(message, into: parts), spins: message.isQuestion)
+        answer(of: send(message, into: parts, at: position), spins: message.isQuestion)
     }
 
     /// Blocks until the answer to a sent request arrives.
@@ -156,15 +161,20 @@ final class Connection: Sendable {
     }
 
     /// Sends a request whose answer the connection's thread reads.
-    func submit(_ message: ClientMessage) -> ReplyPromise<DaemonMessage> {
+    func submit(
+        _ message: ClientMessage, at position: Position? = nil
+    ) -> ReplyPromise<DaemonMessage> {
         defer { listen() }
-        return send(message)
+        return send(message, at: position)
     }
 
     /// Sends a request; to get the answer, read on this thread or call ``listen()``.
-    func send(_ message: ClientMessage, into parts: ChunkReader? = nil) -> ReplyPromise<
-        DaemonMessage
-    > {
+    ///
+    /// With a position, the request fails with `historyExpired` once the daemon has another log or
+    /// epoch than the position, also if it is sent again after a reconnection.
+    func send(
+        _ message: ClientMessage, into parts: ChunkReader? = nil, at position: Position? = nil
+    ) -> ReplyPromise<DaemonMessage> {
         let reply = ReplyPromise<DaemonMessage>()
         let (refusal, isIdle) = state.withLock { state -> (TandemError?, Bool) in
             if let error = state.closedError { return (error, false) }
@@ -172,7 +182,7 @@ final class Connection: Sendable {
             state.submit(
                 PendingRequest(
                     message: message, reply: reply, deadline: deadline(after: wait),
-                    chunkReader: parts))
+                    position: position, chunkReader: parts))
             return (nil, state.phase == .idle)
         }
         if let refusal { reply.resolve(.failure(refusal)) }

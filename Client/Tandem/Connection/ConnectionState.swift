@@ -17,6 +17,9 @@ struct PendingRequest: Sendable {
     var wasSent = false
     /// Whether the request was cancelled and the daemon was notified.
     var isCancelled = false
+    /// A position that the request refers to; on another log or epoch, the request fails with
+    /// `historyExpired`.
+    var position: Position?
     /// The reader of the answer's chunks, if the caller passed one.
     weak var chunkReader: ChunkReader?
     /// The answer assembled so far, if chunks of it arrived and there is no chunk reader.
@@ -36,6 +39,15 @@ struct PendingRequest: Sendable {
         guard deliveredHead else { return reply.resolve(.failure(error)) }
         chunkReader?.breakOff(error, isLost: true)
     }
+}
+
+/// A caller that waits until the connection is ready.
+struct SessionWaiter: Sendable {
+    let reply: ReplyPromise<ServerState>
+    /// The deadline, in nanoseconds of the monotonic clock.
+    let deadline: UInt64
+    /// Whether the caller waits for further attempts after one has failed.
+    let isPatient: Bool
 }
 
 /// The state of a connection; guarded by the connection's mutex.
@@ -78,7 +90,7 @@ struct ConnectionState: Sendable {
     /// Requests that wait for a connection or for room, in order.
     var queue: Deque<PendingRequest> = []
     var session: ServerState?
-    var sessionWaiters: [(reply: ReplyPromise<ServerState>, deadline: UInt64)] = []
+    var sessionWaiters: [SessionWaiter] = []
     var ring: RecentTransactions
     var interests: Set<EntityTag> = []
     var leases = LeasedNumbers()
@@ -107,6 +119,11 @@ struct ConnectionState: Sendable {
     private var hasRoom: Bool { machine?.hasRoom ?? false }
 
     private mutating func dispatch(_ request: PendingRequest) {
+        if let position = request.position, let now = session?.position(0),
+            !position.isComparable(with: now)
+        {
+            return request.fail(TandemError.foreign(position))
+        }
         var sent = request
         if request.wasSent { sent.message = request.message.repeated(firstSentAt: request.sentAt) }
         sent.wasSent = true
@@ -182,15 +199,36 @@ struct ConnectionState: Sendable {
     }
 
     /// Removes and returns the requests and session promises whose deadline has passed.
+    ///
+    /// After a failed attempt to connect, that includes the promises of impatient callers.
     mutating func expired(
-        at now: UInt64
+        at now: UInt64, _ limits: ClientLimits
     ) -> (requests: [PendingRequest], sessions: [ReplyPromise<ServerState>]) {
-        var late = requests.removeAll { $0.deadline <= now }
-        late += queue.filter { $0.deadline <= now }
-        queue.removeAll { $0.deadline <= now }
-        let waiters = sessionWaiters.filter { $0.deadline <= now }.map(\.reply)
-        sessionWaiters.removeAll { $0.deadline <= now }
+        let absence = absence(limits)
+        func isOver(_ deadline: UInt64) -> Bool {
+            (absence?.end(ofWaitUntil: deadline) ?? deadline) <= now
+        }
+        var late = requests.removeAll { isOver($0.deadline) }
+        late += queue.filter { isOver($0.deadline) }
+        queue.removeAll { isOver($0.deadline) }
+        let hasFailed = phase != .ready && trouble.lastError != nil
+        func isLate(_ waiter: SessionWaiter) -> Bool {
+            isOver(waiter.deadline) || (hasFailed && !waiter.isPatient)
+        }
+        let waiters = sessionWaiters.filter(isLate).map(\.reply)
+        sessionWaiters.removeAll(where: isLate)
         return (late, waiters)
+    }
+
+    /// How long callers wait, if no daemon has been found yet.
+    func absence(_ limits: ClientLimits) -> Absence? {
+        guard session == nil, let start = trouble.absentSince else { return nil }
+        return Absence(since: start, limits)
+    }
+
+    /// When the first caller without a connection fails; nil if there are no callers.
+    func nextEnd(_ limits: ClientLimits) -> UInt64? {
+        nextDeadline.map { absence(limits)?.end(ofWaitUntil: $0) ?? $0 }
     }
 
     /// The earliest deadline of all requests and session promises.

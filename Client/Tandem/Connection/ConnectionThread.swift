@@ -22,15 +22,26 @@ final class ConnectionThread {
             let poller = try Poller()
             try poller.add(wake.descriptor, token: 0, interest: .read)
             while !isClosed {
+                let start = connection.clock.monotonicNanoseconds
                 let error = converse(poller)
                 if isClosed { return }
                 connection.lost(error)
-                if Self.isFinal(error) { return connection.end(error) }
-                try pause(poller, milliseconds: backoff.next(using: &random))
+                let wait = Self.isFinal(error) ? nil : backoff.next(using: &random)
+                trace(error, since: start, retryMilliseconds: wait)
+                guard let wait else { return connection.end(error) }
+                try pause(poller, milliseconds: wait)
             }
         } catch {
             connection.fail(TandemError(.limitExceeded, "the connection's thread ends: \(error)"))
         }
+    }
+
+    /// Traces why there is no connection, and when it is tried again.
+    private func trace(
+        _ error: TandemError, since start: UInt64, retryMilliseconds wait: UInt64?
+    ) {
+        let retry = wait.map { [("retry", "\($0)")] } ?? []
+        DebugLog.process?.trace(.connect, since: start, [("error", "\(error)")] + retry)
     }
 
     private var hasBeenConnected: Bool { connection.state.withLock { $0.session != nil } }
@@ -107,6 +118,7 @@ final class ConnectionThread {
         }
     }
 
+    /// Waits before the next attempt; before the first connection, a new request ends the pause.
     private func pause(_ poller: Poller, milliseconds: UInt64) throws {
         let end = connection.deadline(after: milliseconds)
         var events: [Poller.Event] = []
@@ -119,6 +131,7 @@ final class ConnectionThread {
                 timeoutMilliseconds: min(rest, connection.timeout()), into: &events)
             if !events.isEmpty { wake.clear() }
             connection.expire()
+            if !events.isEmpty, !hasBeenConnected { return }
         }
     }
 }

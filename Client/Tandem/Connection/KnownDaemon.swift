@@ -9,6 +9,28 @@ struct KnownDaemon: Sendable {
     var limits = SessionLimits()
     /// The number of open controllers, which the limits restrict.
     var openControllers = 0
+    /// The number of tasks that wait for the journal's next transaction.
+    private var waitingReaders = 0
+
+    /// Counts a task that waits for the journal's next transaction.
+    ///
+    /// Throws `limitExceeded` if less than half of the requests would be left for everything else.
+    mutating func beginWaiting() throws(TandemError) {
+        let most = limits.requestsInFlight / 2
+        guard waitingReaders < most else {
+            throw TandemError(
+                .limitExceeded,
+                "\(most) sequences already wait for changes through this container; use another "
+                    + "container for more")
+        }
+        waitingReaders += 1
+    }
+
+    /// Ends the count of a waiting task.
+    mutating func endWaiting() {
+        assert(waitingReaders > 0, "A reader that ends its wait has begun it.")
+        waitingReaders -= 1
+    }
 }
 
 /// Why there is no connection.
@@ -19,6 +41,27 @@ struct ConnectionTrouble: Sendable {
     var absentSince: UInt64?
     /// The reason for the last loss, until the connection is ready again.
     var lastError: TandemError?
+}
+
+/// The absence of a daemon before the first connection.
+///
+/// A caller does not wait as long for an absent daemon as for a busy one.
+struct Absence {
+    /// When callers that waited from the beginning fail.
+    private let end: UInt64
+    /// How much earlier than at its deadline a caller fails that began to wait later.
+    private let cut: UInt64
+
+    init(since start: UInt64, _ limits: ClientLimits) {
+        let patience = min(limits.absentMilliseconds, limits.connectMilliseconds)
+        end = start &+ patience &* 1_000_000
+        cut = (limits.connectMilliseconds - patience) &* 1_000_000
+    }
+
+    /// Returns when a caller with a deadline fails.
+    func end(ofWaitUntil deadline: UInt64) -> UInt64 {
+        min(deadline, max(end, deadline > cut ? deadline - cut : 0))
+    }
 }
 
 /// The positions that contexts have pinned, by pin number.

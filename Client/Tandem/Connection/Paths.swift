@@ -71,9 +71,11 @@ public struct ClientLimits: Hashable, Sendable {
     public var connectMilliseconds: UInt64 = 5_000
     /// The milliseconds for which a first connection is retried if no daemon listens.
     ///
-    /// At most ``connectMilliseconds`` count. With a small value, a command reports at once that
-    /// there is no daemon, and still waits for a busy one.
-    public var absentMilliseconds: UInt64 = .max / 1_000_000
+    /// At most ``connectMilliseconds`` count. The default bridges the start of a daemon, and does
+    /// not block the main thread much longer than a moment. With 0, the first failed attempt is
+    /// reported, as by ``PersistentContainer/open(model:socket:name:author:transport:limits:)``; a
+    /// busy daemon is still waited for. Attempts are traced by `TANDEM_DEBUG=connect`.
+    public var absentMilliseconds: UInt64 = 1_000
     /// The number of object numbers leased with the connection; nil lets the daemon decide.
     ///
     /// The first new object leases more. Numbers are never returned, so a program that creates no

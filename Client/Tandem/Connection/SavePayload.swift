@@ -26,7 +26,7 @@ public struct SavePayload: Sendable {
     /// The deleted objects.
     public var deleted: [ObjectID]
     /// All changes, with the rows before and after.
-    public var transaction: Transaction
+    package var transaction: Transaction
     /// The model of the save.
     let model: CompiledModel
 

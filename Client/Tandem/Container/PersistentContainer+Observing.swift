@@ -1,5 +1,4 @@
 public import TandemModel
-import TandemWire
 
 extension PersistentContainer {
     /// The connection's state changes from now on, including changes between writable and
@@ -28,9 +27,7 @@ extension PersistentContainer {
     /// Returns the position after which every save is received.
     @discardableResult
     public func follow(_ entities: [String]? = nil) throws -> Position {
-        let session = try connection.session()
-        let read = try Self.following(entities, session)
-        return try position(connection.answer(.read(read)).get())
+        try blocking { try await $0.follow(entities) }
     }
 
     /// Subscribes to entities and their subentities, or to all entities if nil.
@@ -38,27 +35,6 @@ extension PersistentContainer {
     /// Returns the position after which every save is received.
     @discardableResult
     public func follow(_ entities: [String]? = nil) async throws -> Position {
-        let session = try await connection.sessionAsync()
-        let read = try Self.following(entities, session)
-        return try position(await connection.answerAsync(.read(read)).get())
-    }
-
-    private func position(_ answer: DaemonMessage) throws -> Position {
-        guard case .objects(let objects) = answer else {
-            throw TandemError.unexpectedAnswer("a read")
-        }
-        return try connection.session().position(objects.position)
-    }
-
-    static func following(_ entities: [String]?, _ session: ServerState) throws(TandemError) -> Read
-    {
-        var tags: Set<EntityTag> = []
-        for name in entities ?? session.model.entities.map(\.name) {
-            guard let entity = session.model.entity(named: name) else {
-                throw session.model.unknownEntity(name)
-            }
-            tags.formUnion(entity.descendants + [entity.tag])
-        }
-        return Read(objects: [], members: [], interests: tags.sorted())
+        try await suspendingCalls.follow(entities)
     }
 }

@@ -3,8 +3,10 @@ import TandemQuery
 package import TandemWire
 
 /// Reads and administration of the store as a whole.
+///
+/// Each operation is an async function of ``StoreCalls``; it exists here blocking and async.
 extension PersistentContainer {
-    /// Returns the content of a blob that a snapshot or payload refers to.
+    /// Returns the content of a blob that a snapshot or payload refers to; blocks.
     ///
     /// Throws `unknownObject` if no object has the content any more and the journal does not reach
     /// back to one that had it. Throws `disconnected` without a connection. Cost: the transfer and
@@ -14,17 +16,36 @@ extension PersistentContainer {
     ///         show(try await container.content(of: blob))
     ///     }
     ///
-    /// The content of a long text is its UTF-8; ``text(of:)`` decodes it.
-    public func content(of blob: BlobReference) async throws -> [UInt8] {
-        try await DaemonCalls(connection, .suspending).content(of: blob)
+    /// The content of a long text is its UTF-8; ``text(of:)-(TextReference)`` decodes it.
+    public func content(of blob: BlobReference) throws -> [UInt8] {
+        try blocking { try await $0.content(of: blob) }
     }
 
-    /// Returns a text that is too long for its row and that a snapshot or payload refers to.
-    ///
-    /// Errors and cost are those of ``content(of:)``.
+    /// Returns the content of a blob that a snapshot or payload refers to.
+    public func content(of blob: BlobReference) async throws -> [UInt8] {
+        try await suspendingCalls.content(of: blob)
+    }
+
+    /// Returns a text that is too long for its row, as ``content(of:)-(BlobReference)``; blocks.
+    public func text(of text: TextReference) throws -> String {
+        String(decoding: try content(of: text.blob), as: UTF8.self)
+    }
+
+    /// Returns a text that is too long for its row.
     public func text(of text: TextReference) async throws -> String {
         String(decoding: try await content(of: text.blob), as: UTF8.self)
     }
+
+    // MARK: Positions
+
+    /// The last durable position.
+    ///
+    /// Throws `disconnected` without a connection. Cost: a round trip.
+    public func end() async throws -> Position {
+        try await suspendingCalls.wait(for: 0, timeout: 10)
+    }
+
+    // MARK: Plans
 
     /// Carries out a fetch in the daemon, and returns its plan and the amount of data read; blocks.
     ///
@@ -44,32 +65,61 @@ extension PersistentContainer {
     public func explain<Object: ManagedObject>(
         _ request: FetchRequest<Object>, isCount: Bool = false, at position: UInt64? = nil
     ) throws -> FetchExplanation {
-        let fetch = Fetch(
-            request: try request.descriptor, kind: isCount ? .count : .rows, at: position ?? 0)
-        guard case .explained(let answer) = try connection.answer(.explain(fetch)).get() else {
-            throw TandemError.unexpectedAnswer("the plan of a fetch")
-        }
-        return FetchExplanation(
-            position: answer.position, steps: answer.steps,
-            rowsRead: Int(clamping: answer.rowsRead),
-            keysRead: Int(clamping: answer.keysRead), returned: Int(clamping: answer.returned),
-            output: answer.output, isAnsweredAtOnce: answer.atOnce)
+        let descriptor = try request.descriptor
+        return try blocking { try await $0.explain(descriptor, isCount, position) }
     }
 
-    /// Returns the effects that a migration to a model would have, without changing anything;
-    /// blocks.
+    /// Carries out a fetch in the daemon, and returns its plan and the amount of data read.
+    public func explain<Object: ManagedObject>(
+        _ request: FetchRequest<Object>, isCount: Bool = false, at position: UInt64? = nil
+    ) async throws -> FetchExplanation {
+        try await suspendingCalls.explain(try request.descriptor, isCount, position)
+    }
+
+    // MARK: The model
+
+    /// Returns the store's model as the daemon has it; blocks until connected.
+    ///
+    /// Throws `disconnected` if no daemon answers in time. Cost: none once connected.
+    public func storeModel() throws -> CompiledModel { try blocking { try await $0.storeModel() } }
+
+    /// Returns the store's model as the daemon has it, after waiting for a connection.
+    public func storeModel() async throws -> CompiledModel {
+        try await suspendingCalls.storeModel()
+    }
+
+    /// Installs a model in an empty store, or migrates the store; blocks.
+    ///
+    /// Returns the position of that transaction. Errors are those of `migrate(to:)`.
+    @discardableResult
+    public func install(_ model: Model) throws -> Position {
+        try blocking { try await $0.install(model) }
+    }
+
+    /// Installs a model in an empty store, or migrates the store.
+    @discardableResult
+    public func install(_ model: Model) async throws -> Position {
+        try await suspendingCalls.install(model)
+    }
+
+    /// Returns the effects that a migration to a model would have; changes nothing, and blocks.
     ///
     /// Throws `usage` if the model is invalid. The daemon reads the affected objects, and serves no
     /// other client meanwhile.
     public func preview(of model: Model) throws -> MigrationReport {
-        try ask(model, .preview).report
+        try blocking { try await $0.change(to: model, .preview).report }
+    }
+
+    /// Returns the effects that a migration to a model would have, without changing anything.
+    public func preview(of model: Model) async throws -> MigrationReport {
+        try await suspendingCalls.change(to: model, .preview).report
     }
 
     /// Migrates the store to a model, in one transaction; blocks.
     ///
     /// Data of entities and properties that the model lacks is lost, and so are values that can't
-    /// be converted; check ``preview(of:)`` first. Apps whose model has a removed entity or
-    /// property are disconnected with `schemaMismatch`.
+    /// be converted; check `preview(of:)` first. Apps whose model has a removed entity or property
+    /// are disconnected with `schemaMismatch`.
     ///
     /// Throws one of these errors, after which nothing was changed:
     ///
@@ -81,18 +131,54 @@ extension PersistentContainer {
     /// - Returns: The position of the migration's transaction, and its effects.
     @discardableResult
     public func migrate(to model: Model) throws -> (position: Position, report: MigrationReport) {
-        let (answer, report) = try ask(model, .migrate)
-        return (try connection.session().position(answer.position), report)
+        try blocking { try await $0.change(to: model, .migrate) }
     }
 
-    private func ask(
-        _ model: Model, _ purpose: SchemaRequest.Purpose
-    ) throws -> (answer: SchemaAnswer, report: MigrationReport) {
-        let request = SchemaRequest(model: model.json.text, purpose: purpose)
-        guard case .schema(let answer) = try connection.answer(.schema(request)).get(),
-            let report = try answer.report.flatMap({ MigrationReport(json: try JSON(parsing: $0)) })
-        else { throw TandemError.unexpectedAnswer("its model") }
-        return (answer, report)
+    /// Migrates the store to a model, in one transaction.
+    @discardableResult
+    public func migrate(
+        to model: Model
+    ) async throws -> (position: Position, report: MigrationReport) {
+        try await suspendingCalls.change(to: model, .migrate)
+    }
+
+    // MARK: The daemon
+
+    /// Returns the daemon's status as JSON text; blocks.
+    public func status() throws -> String { try blocking { try await $0.status() } }
+
+    /// Returns the daemon's status as JSON text.
+    public func status() async throws -> String { try await suspendingCalls.status() }
+
+    /// Ends another client's connection, given its `id` in the status; blocks.
+    ///
+    /// Returns false if there is no such client. Throws `denied` if the user is not an
+    /// administrator.
+    public func disconnect(client id: UInt64) throws -> Bool {
+        try blocking { try await $0.disconnect(client: id) }
+    }
+
+    /// Ends another client's connection, given its `id` in the status.
+    public func disconnect(client id: UInt64) async throws -> Bool {
+        try await suspendingCalls.disconnect(client: id)
+    }
+
+    // MARK: Administration
+
+    /// Cancels a request of another client, or all its requests if `request` is 0; blocks.
+    ///
+    /// Returns false if there is none. Throws `denied` if the user is not an administrator.
+    package func cancel(request: UInt32, ofClient id: UInt64) throws -> Bool {
+        try blocking { try await $0.cancel(request: request, ofClient: id) }
+    }
+
+    /// Makes the daemon reload its configuration; blocks until the new settings are in effect.
+    ///
+    /// Returns the keys whose values have changed, and the keys whose new values need a restart.
+    /// Throws `denied` if the user is not an administrator, and `usage` with all errors of the
+    /// configuration.
+    package func reloadConfiguration() throws -> (changed: [String], needsRestart: [String]) {
+        try blocking { try await $0.reloadConfiguration() }
     }
 
     /// Removes the oldest segments of the journal, or reports which would be removed; blocks.
@@ -100,9 +186,16 @@ extension PersistentContainer {
     /// Repeat the call while the answer says that there is more. Throws `denied` if the user is not
     /// an administrator, except for a dry run.
     package func vacuum(_ request: VacuumRequest) throws -> VacuumAnswer {
-        guard case .vacuumed(let answer) = try connection.answer(.vacuum(request)).get() else {
-            throw TandemError.unexpectedAnswer("its journal")
-        }
-        return answer
+        try blocking { try await $0.vacuum(request) }
     }
+
+    /// Runs an operation in blocking form.
+    func blocking<Output>(_ operation: (StoreCalls) async throws -> Output) throws -> Output {
+        try CallingThreadExecutor.run {
+            try await operation(StoreCalls(DaemonCalls(connection, .blocking)))
+        }
+    }
+
+    /// The operations in async form.
+    var suspendingCalls: StoreCalls { StoreCalls(DaemonCalls(connection, .suspending)) }
 }

@@ -8,7 +8,7 @@ import TandemWire
 ///
 ///     let container = PersistentContainer(model: Model(Team.self, Player.self))
 ///     let context = container.viewContext
-///     let teams = try context.fetch(Team.self, sort: ["-wins"])
+///     let teams = try context.fetch(Team.self, sort: [.descending(\.wins)])
 public final class PersistentContainer: Sendable {
     /// The model that this process declares; nil uses the daemon's.
     public let model: Model?
@@ -67,17 +67,40 @@ public final class PersistentContainer: Sendable {
         return context
     }
 
-    /// Creates a context of the calling actor; outside an actor this does not compile.
+    /// Creates a context of the calling actor, or of the calling code outside an actor.
+    ///
+    /// In a method of an actor, and in code of the main actor, the context belongs to the actor. In
+    /// an actor's `init`, the default of a property, a nonisolated function or a detached task, the
+    /// compiler knows no actor. The context then belongs to the code that holds it, which the
+    /// compiler enforces. It merges only when it is used, and reports changes of objects in its
+    /// next operation. <doc:Actors> has a table of all cases.
+    ///
+    ///     actor Importer {
+    ///         private let container: PersistentContainer
+    ///         private var context: ManagedObjectContext?
+    ///
+    ///         func run() async throws {
+    ///             let context = context ?? container.makeContext(name: "importer")
+    ///             self.context = context
+    ///             …
+    ///         }
+    ///     }
+    ///
     /// - Parameters:
     ///   - name: The name under which the journal lists its saves.
-    ///   - mergesAutomatically: Whether the context merges saves by others automatically.
+    ///   - mergesAutomatically: Whether the context merges saves by others automatically. This
+    ///     requires an actor, and traps without one.
     ///   - isolation: The actor; leave it out.
     /// - Returns: A context that has no position until it is used.
     public func makeContext(
         name: String, mergesAutomatically: Bool = false,
-        isolation: isolated (any Actor) = #isolation
+        isolation: isolated (any Actor)? = #isolation
     ) -> ManagedObjectContext {
-        ManagedObjectContext(
+        precondition(
+            isolation != nil || !mergesAutomatically,
+            "The context \(name) cannot merge automatically, because no actor makes it. Make it in a method of its actor, or leave out mergesAutomatically; in an actor's init or a property's default, the actor is not known yet."
+        )
+        return ManagedObjectContext(
             core: core, name: name, mergesAutomatically: mergesAutomatically, actor: isolation)
     }
 
@@ -88,17 +111,7 @@ public final class PersistentContainer: Sendable {
         name: String = "work",
         _ work: @Sendable (ManagedObjectContext) async throws -> Result
     ) async throws -> Result {
-        try await Worker().run(self, name, work)
-    }
-
-    private actor Worker {
-        func run<Result: Sendable>(
-            _ container: PersistentContainer, _ name: String,
-            _ work: @Sendable (ManagedObjectContext) async throws -> Result
-        ) async throws -> Result {
-            let context = container.makeContext(name: name)
-            return try await work(context)
-        }
+        try await ContextWorker().run(self, name, work)
     }
 
     // MARK: Types
@@ -112,68 +125,6 @@ public final class PersistentContainer: Sendable {
         core.register(type)
         guard let model = connection.knownSession?.model ?? connection.compiledModel else { return }
         try core.checkClasses(model)
-    }
-
-    // MARK: The daemon
-
-    /// Returns the store's model as the daemon has it; blocks until connected.
-    public func storeModel() throws -> CompiledModel { try connection.session().model }
-
-    /// Installs a model in an empty store, or migrates the store; blocks.
-    ///
-    /// Returns the position of that transaction.
-    @discardableResult
-    public func install(_ model: Model) throws -> Position {
-        let request = SchemaRequest(model: model.json.text)
-        guard case .schema(let answer) = try connection.answer(.schema(request)).get() else {
-            throw TandemError.unexpectedAnswer("its model")
-        }
-        return try connection.session().position(answer.position)
-    }
-
-    /// Ends another client's connection, given its `id` in the status; blocks.
-    ///
-    /// Returns false if there is no such client. Throws `denied` if the user is not an
-    /// administrator.
-    public func disconnect(client id: UInt64) throws -> Bool {
-        guard
-            case .disconnected(let wasThere) = try connection.answer(.disconnect(client: id)).get()
-        else { throw TandemError.unexpectedAnswer("the client") }
-        return wasThere
-    }
-
-    /// Cancels a request of another client, or all its requests if `request` is 0; blocks.
-    ///
-    /// Returns false if there is none. Throws `denied` if the user is not an administrator.
-    package func cancel(request: UInt32, ofClient id: UInt64) throws -> Bool {
-        let question = ClientMessage.disconnect(client: id, request: request)
-        guard case .disconnected(let wasThere) = try connection.answer(question).get() else {
-            throw TandemError.unexpectedAnswer("the request")
-        }
-        return wasThere
-    }
-
-    /// Makes the daemon reload its configuration; blocks until the new roles and limits are in
-    /// effect.
-    ///
-    /// Returns the keys whose values have changed, and the keys whose new values need a restart.
-    /// Throws `denied` if the user is not an administrator, and `usage` with all errors of the
-    /// configuration.
-    package func reloadConfiguration() throws -> (changed: [String], needsRestart: [String]) {
-        guard case .status(let text) = try connection.answer(.reload).get() else {
-            throw TandemError.unexpectedAnswer("its configuration")
-        }
-        let json = try JSON(parsing: text)
-        func keys(_ name: String) -> [String] { json[name]?.array?.compactMap(\.string) ?? [] }
-        return (keys("changed"), keys("restart"))
-    }
-
-    /// Returns the daemon's status as JSON text; blocks.
-    public func status() throws -> String {
-        guard case .status(let text) = try connection.answer(.status).get() else {
-            throw TandemError.unexpectedAnswer("its status")
-        }
-        return text
     }
 }
 
@@ -193,29 +144,18 @@ extension PersistentContainer {
     /// This is never necessary, because an outdated cache is not used. Open lists keep their
     /// content and their name. Throws `storage` if a file can't be removed.
     public func deleteCache(named name: String?) throws(TandemError) {
-        guard let path = cacheDirectory else { return }
-        do throws(IOError) {
-            try SectionCacheDirectory(path).delete(name)
-        } catch {
-            throw TandemError(.storage, "the cache cannot be removed: \(error)")
-        }
+        try core.deleteCache(named: name)
     }
 
     /// Creates a container whose model is declared by classes, which also represent its objects.
     ///
-    /// If a class has a property that its entity lacks, every use of the container throws
+    /// The other parameters are those of ``init(model:socket:name:author:transport:limits:)``. If a
+    /// class has a property that its entity lacks, every use of the container throws
     /// `unknownProperty`, or `usage` if the type differs. To check this, an object of each class is
     /// created that belongs to no context.
     ///
     ///     let container = PersistentContainer(
     ///         entities: [Team.self, Player.self], author: "worldcup")
-    /// - Parameters:
-    ///   - types: The classes, each with the entity that it declares.
-    ///   - socket: The path of the socket; nil derives it from `name`, see ``TandemPaths``.
-    ///   - name: The daemon's name.
-    ///   - author: The author that the journal records for this process; `uid:pid` if nil.
-    ///   - transport: Another way to reach the daemon; `socket` and `name` are ignored then.
-    ///   - limits: The limits and timeouts.
     public convenience init(
         entities types: [any ManagedEntity.Type], socket: String? = nil, name: String = "default",
         author: String? = nil, transport: Transport? = nil, limits: ClientLimits = ClientLimits()
@@ -230,5 +170,16 @@ extension PersistentContainer {
         } catch {
             connection.fail(error)
         }
+    }
+}
+
+/// The actor of a context that one closure uses.
+private actor ContextWorker {
+    func run<Result: Sendable>(
+        _ container: PersistentContainer, _ name: String,
+        _ work: @Sendable (ManagedObjectContext) async throws -> Result
+    ) async throws -> Result {
+        let context = container.makeContext(name: name)
+        return try await work(context)
     }
 }

@@ -17,12 +17,18 @@ final class CallingThreadExecutor: TaskExecutor {
         jobs.withLock { $0.isEmpty ? nil : $0.removeFirst() }
     }
 
-    /// Runs a function on the calling thread, which has to be isolated to `actor`.
+    private func run(_ job: UnownedJob, isolatedTo actor: (any Actor)?) {
+        guard let actor else { return job.runSynchronously(on: asUnownedTaskExecutor()) }
+        job.runSynchronously(
+            isolatedTo: actor.unownedExecutor, taskExecutor: asUnownedTaskExecutor())
+    }
+
+    /// Runs a function on the calling thread, which has to be isolated to `actor` unless it is nil.
     ///
     /// Code called by the function may assume this isolation (`assumeIsolated`). Cost: a task,
     /// about half a microsecond.
     static func run<Output>(
-        isolatedTo actor: any Actor, _ function: () async throws -> Output
+        isolatedTo actor: (any Actor)? = nil, _ function: () async throws -> Output
     ) throws -> Output {
         let executor = CallingThreadExecutor()
         // Guard: the task only runs in the loop below, on this thread.
@@ -37,11 +43,7 @@ final class CallingThreadExecutor: TaskExecutor {
                     result = .failure(error)
                 }
             }
-            while let job = executor.next() {
-                job.runSynchronously(
-                    isolatedTo: actor.unownedExecutor,
-                    taskExecutor: executor.asUnownedTaskExecutor())
-            }
+            while let job = executor.next() { executor.run(job, isolatedTo: actor) }
             // A suspended task would still use the function after this scope.
             precondition(result != nil, "An operation must not suspend in its blocking form.")
         }

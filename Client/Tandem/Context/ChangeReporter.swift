@@ -5,11 +5,16 @@ import TandemWire
 /// job.
 final class ChangeReporter: StatefulPart {
     /// The observed properties of the context's objects.
-    let observed = ObservedProperties()
+    let observed: ObservedProperties
     /// The object changes that have not been reported yet.
     private let changes = UnreportedChanges()
     /// The work to do in the next scheduled job of the context.
     private var postponed: [() -> Void] = []
+
+    override init(_ shared: SharedByParts) {
+        observed = ObservedProperties(shared.family.link)
+        super.init(shared)
+    }
 
     // MARK: Properties
 

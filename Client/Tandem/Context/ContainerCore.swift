@@ -29,10 +29,40 @@ final class ContainerCore: Sendable {
 
     deinit { connection.close() }
 
+    /// Connects and applies the model; closes the connection and throws if one attempt fails.
+    func open() throws(TandemError) {
+        do throws(TandemError) {
+            try checkClasses(try connection.session(isPatient: false).model)
+        } catch {
+            connection.close()
+            throw error
+        }
+    }
+
+    /// Connects and applies the model; closes the connection and throws if one attempt fails.
+    func open() async throws(TandemError) {
+        do throws(TandemError) {
+            try checkClasses(try await connection.sessionAsync(isPatient: false).model)
+        } catch {
+            connection.close()
+            throw error
+        }
+    }
+
     /// The directory of cached lists; nil disables the cache.
     var cacheDirectory: String? {
         get { caches.withLock { $0 } }
         set { caches.withLock { $0 = newValue } }
+    }
+
+    /// Deletes a cached list, or all of them if `name` is nil.
+    func deleteCache(named name: String?) throws(TandemError) {
+        guard let path = cacheDirectory else { return }
+        do throws(IOError) {
+            try SectionCacheDirectory(path).delete(name)
+        } catch {
+            throw TandemError(.storage, "the cache cannot be removed: \(error)")
+        }
     }
 
     /// Registers a class for the objects of its entity that are created from now on.

@@ -1,14 +1,25 @@
 import Synchronization
+import TandemIO
 
 /// The path from a connection's thread to a context: through the context's actor only.
+///
+/// A context of no actor belongs to the code that holds it. Nothing can be scheduled there, so the
+/// work that an actor's context does in a later job waits for the context's next operation.
 final class ContextLink: PushReceiver {
-    let actor: any Actor
+    /// The context's actor; nil if the context was made outside of an actor's isolation.
+    let actor: (any Actor)?
+    private let isOfMainActor: Bool
     private let isScheduled = Atomic<Bool>(false)
     private let standing = Atomic<UInt64>(0)
+    /// Whether a context of no actor has work that waits for its next operation.
+    private let hasWaitingWork = Atomic<Bool>(false)
     // Guard: set once on the actor before the link is attached, and read on the actor only.
     nonisolated(unsafe) weak var context: ManagedObjectContext?
 
-    init(actor: any Actor) { self.actor = actor }
+    init(actor: (any Actor)?) {
+        self.actor = actor
+        isOfMainActor = actor === MainActor.shared
+    }
 
     /// The position up to which the context has merged; 0 before its first read.
     ///
@@ -20,13 +31,27 @@ final class ContextLink: PushReceiver {
     }
 
     /// Schedules a merge of received transactions; further signals before it runs are coalesced.
+    ///
+    /// Does nothing for a context of no actor, which never merges automatically.
     func signal() {
+        guard let actor else { return }
         if isScheduled.exchange(true, ordering: .acquiringAndReleasing) { return }
         Task { await run(on: actor) }
     }
 
     /// Makes the context report its object changes after the current job.
-    func signalChanges() { Task { await process(on: actor) } }
+    func signalChanges() {
+        guard let actor else { return hasWaitingWork.store(true, ordering: .relaxed) }
+        Task { await process(on: actor) }
+    }
+
+    /// Does the work that waits for the next operation of a context of no actor.
+    func processWaitingWork() {
+        guard actor == nil, hasWaitingWork.exchange(false, ordering: .relaxed), let context else {
+            return
+        }
+        context.reporter.processScheduled()
+    }
 
     private func process(on actor: isolated any Actor) async {
         guard let context else { return }
@@ -40,5 +65,31 @@ final class ContextLink: PushReceiver {
     private func run(on actor: isolated any Actor) async {
         isScheduled.store(false, ordering: .releasing)
         await context?.follower.followPushes()
+    }
+
+    // MARK: Checks
+
+    /// Traps in a debug build unless the calling code is isolated to the context's actor.
+    ///
+    /// Cost: none in a release build. For a context of no actor, the compiler's check has to do.
+    @inline(__always)
+    func checkIsolation() {
+        #if DEBUG
+        if let actor { Self.check(actor, isMain: isOfMainActor) }
+        #endif
+    }
+
+    /// Traps if the calling code is not isolated to an actor.
+    ///
+    /// The runtime's own check of the main actor traps without a message.
+    private static func check(_ actor: any Actor, isMain: Bool) {
+        if isMain, let isCurrent = CurrentExecutor.isCurrent(MainActor.sharedUnownedExecutor) {
+            precondition(
+                isCurrent,
+                "A context of the main actor, or one of its objects, is used outside of the actor; pass ids or snapshots to other actors and threads."
+            )
+        } else {
+            actor.preconditionIsolated("a context belongs to the actor that made it")
+        }
     }
 }

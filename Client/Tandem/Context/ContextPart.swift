@@ -120,6 +120,14 @@ extension ContextPart {
         return root
     }
 
+    /// The context, after a check in debug builds that its actor is the caller's.
+    ///
+    /// Public members begin with it, unless they begin an operation that waits.
+    var checked: ManagedObjectContext {
+        family.link.checkIsolation()
+        return context
+    }
+
     /// The context and its ancestors, the root last.
     var lineage: [ManagedObjectContext] { [context] + (parent?.lineage ?? []) }
 }

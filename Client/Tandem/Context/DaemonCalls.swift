@@ -124,7 +124,8 @@ extension ContextPart {
         willUseAnswer: ((ClientMessage) throws -> Void)? = nil,
         _ operation: (DaemonCalls) async throws -> Output
     ) throws -> Output {
-        try CallingThreadExecutor.run(isolatedTo: family.link.actor) {
+        beginOperation()
+        return try CallingThreadExecutor.run(isolatedTo: family.link.actor) {
             try await operation(
                 DaemonCalls(connection, .blocking, willUseAnswer: willUseAnswer))
         }
@@ -136,6 +137,7 @@ extension ContextPart {
     func cancellable<Output>(
         _ operation: (DaemonCalls) async throws -> Output
     ) async throws -> Output {
+        beginOperation()
         do {
             return try await operation(DaemonCalls(connection, .cancellable))
         } catch let error as TandemError where error.code == .cancelled {
@@ -144,5 +146,15 @@ extension ContextPart {
     }
 
     /// The requests of an operation that suspends its task and can't be cancelled.
-    var suspendingCalls: DaemonCalls { DaemonCalls(connection, .suspending) }
+    var suspendingCalls: DaemonCalls {
+        beginOperation()
+        return DaemonCalls(connection, .suspending)
+    }
+
+    /// Checks the caller's isolation, and does the work that waits for the operation.
+    func beginOperation() {
+        let link = family.link
+        link.checkIsolation()
+        link.processWaitingWork()
+    }
 }

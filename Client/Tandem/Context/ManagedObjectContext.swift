@@ -4,6 +4,8 @@ import TandemWire
 /// A set of objects at one position of the journal, with edits that have not been saved.
 ///
 /// A context belongs to the actor that creates it and is not Sendable, which the compiler enforces.
+/// Debug builds also check it at run time (<doc:Actors>).
+///
 /// Before an answer at a position is used (of a fetch or a save), everything up to that position is
 /// merged. The objects of a context are therefore always consistent with each other.
 ///
@@ -35,7 +37,7 @@ public final class ManagedObjectContext {
     private let childContexts: ChildContexts
 
     convenience init(
-        core: ContainerCore, name: String, mergesAutomatically: Bool, actor: any Actor
+        core: ContainerCore, name: String, mergesAutomatically: Bool, actor: (any Actor)?
     ) {
         let family = ContextFamilyState(ContextLink(actor: actor), core.limits)
         self.init(name, nil, core, family, mergesAutomatically: mergesAutomatically)
@@ -80,7 +82,7 @@ public final class ManagedObjectContext {
     // MARK: State
 
     /// Whether automatic merging is paused with ``pause()``.
-    public var isPaused: Bool { family.isPaused }
+    public var isPaused: Bool { checked.family.isPaused }
 
     /// The error of a failed load when a property was read.
     ///
@@ -90,26 +92,26 @@ public final class ManagedObjectContext {
     /// another read. Edits of properties that were set without being read are kept. Edits that may
     /// depend on the failed read are dropped, and the next save throws `unreadable` once with these
     /// properties.
-    public var faultFailure: TandemError? { failures.fault }
+    public var faultFailure: TandemError? { checked.failures.fault }
 
     /// The daemon's answer to the last save, or nil after a failure or if there was nothing to
     /// send.
-    public var lastReceipt: SaveReceipt? { saving.lastReceipt }
+    public var lastReceipt: SaveReceipt? { checked.saving.lastReceipt }
 
     /// The position up to which everything is merged, or nil before the context's first use.
     public var position: Position? { session.map { $0.position(merged) } }
 
     /// Whether there are edits to save, or dropped edits that the next save reports.
-    public var hasChanges: Bool { editor.hasChanges || failures.hasDropped }
+    public var hasChanges: Bool { checked.editor.hasChanges || failures.hasDropped }
 
     /// The new objects that have not been saved, in the order of creation.
-    public var insertedObjects: [ManagedObject] { editor.pending(.insert) }
+    public var insertedObjects: [ManagedObject] { checked.editor.pending(.insert) }
 
     /// The objects with unsaved edits, apart from new and deleted ones.
-    public var updatedObjects: [ManagedObject] { editor.pending(.none) }
+    public var updatedObjects: [ManagedObject] { checked.editor.pending(.none) }
 
     /// The objects that the next save deletes.
-    public var deletedObjects: [ManagedObject] { editor.pending(.delete) }
+    public var deletedObjects: [ManagedObject] { checked.editor.pending(.delete) }
 
     // MARK: Connecting
 

@@ -4,8 +4,10 @@ import TandemWire
 extension ManagedObjectContext {
     /// Creates a new object of an entity; its id is final.
     ///
-    /// Blocks only on the first use of the container and when the leased numbers are used up.
-    /// Throws `unknownEntity`, or `disconnected` if there was no connection yet.
+    /// Blocks only on the first use of the container and when the leased numbers are used up; so it
+    /// has no async form. A container made by `open(…)`, or a context after `connect()`, has
+    /// numbers, and leases more before they are used up. Throws `unknownEntity`, or `disconnected`
+    /// if there was no connection yet.
     public func insert(_ entity: String) throws -> ManagedObject {
         try blocking { try await editor.insert(entity, $0) }
     }
@@ -35,12 +37,12 @@ extension ManagedObjectContext {
         precondition(
             object.managedObjectContext === self,
             "\(object.id) belongs to another context; delete it there.")
-        editor.delete(object.record)
+        checked.editor.delete(object.record)
     }
 
     /// Drops all pending edits: new objects disappear, and values return to the merged state.
     public func rollback() {
-        editor.rollback()
+        checked.editor.rollback()
     }
 
     /// Creates a child context for editing, which saves into this context and runs on its actor.
@@ -61,7 +63,7 @@ extension ManagedObjectContext {
     ///   context.
     /// - Returns: A context without edits and with the same merge policy; it retains this context.
     public func makeChild(name: String) -> ManagedObjectContext {
-        ManagedObjectContext(child: name, of: self)
+        ManagedObjectContext(child: name, of: checked)
     }
 
     // MARK: Undo
@@ -70,28 +72,28 @@ extension ManagedObjectContext {
     ///
     /// Setting it to false discards all steps.
     public var allowsUndo: Bool {
-        get { editor.allowsUndo }
-        set { editor.allowsUndo = newValue }
+        get { checked.editor.allowsUndo }
+        set { checked.editor.allowsUndo = newValue }
     }
 
     /// Whether there is a step to undo.
-    public var canUndo: Bool { editor.canUndo }
+    public var canUndo: Bool { checked.editor.canUndo }
 
     /// Whether there is a step to redo.
-    public var canRedo: Bool { editor.canRedo }
+    public var canRedo: Bool { checked.editor.canRedo }
 
     /// Makes all edits in `body` one step of ``undo()``; groups may be nested.
     ///
     /// Outside of a group, every call is a separate step.
     public func undoGroup<Result>(_ body: () throws -> Result) rethrows -> Result {
-        try editor.undoGroup(body)
+        try checked.editor.undoGroup(body)
     }
 
     /// Undoes the last step; does nothing if there is none.
     ///
     /// Saves, rollbacks and resets discard all steps. Merged changes by others are not undone.
-    public func undo() { editor.exchange(isUndo: true) }
+    public func undo() { checked.editor.exchange(isUndo: true) }
 
     /// Redoes the step that was undone last; does nothing if there is none.
-    public func redo() { editor.exchange(isUndo: false) }
+    public func redo() { checked.editor.exchange(isUndo: false) }
 }

@@ -14,10 +14,10 @@ extension ManagedObjectContext {
     ///     of the longest path (``load(_:prefetching:)``).
     ///   - includesPendingChanges: Whether pending edits affect the selection and the order. The
     ///     objects show their pending edits in any case, including deletions.
-    /// - Returns: The objects, loaded. Objects that were created with another class, before this one
-    ///   was known, are left out.
-    /// - Throws: `unknownEntity`, `unknownProperty`, `invalidPredicate`, `usage` for a key path that
-    ///   names no property, `disconnected`, `limitExceeded`.
+    /// - Returns: The objects, loaded. Objects that were created with another class, before this
+    ///   one was known, are left out.
+    /// - Throws: `unknownEntity`, `unknownProperty`, `invalidPredicate`, `usage` for a key path
+    ///   that names no property, `disconnected`, `limitExceeded`.
     public func fetch<Object: ManagedObject>(
         _ request: FetchRequest<Object>, prefetching keyPaths: [String] = [],
         includesPendingChanges: Bool = true
@@ -138,7 +138,7 @@ extension ManagedObjectContext {
 
     /// Returns what a request selected at a position, in its order, as values; blocks.
     ///
-    ///     let request = FetchDescriptor(entity: "Team", sort: ["-wins"])
+    ///     let request = FetchRequest(entity: "Team", sort: ["-wins"])
     ///     let earlier = try context.fetch(request, at: position)
     ///
     /// A context that has not reached the position first merges up to it, unless it is pinned

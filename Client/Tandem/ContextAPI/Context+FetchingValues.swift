@@ -124,7 +124,7 @@ extension ManagedObjectContext {
     /// name; blocks.
     ///
     ///     let zones = try context.fetchDictionaries(
-    ///         FetchDescriptor(entity: "Team", sort: ["-@sum.wins"]),
+    ///         FetchRequest(entity: "Team", sort: ["-@sum.wins"]),
     ///         FetchColumns(["zone", "@count", "@sum.wins"], groupBy: ["zone"]))
     ///     zones.first?["@sum.wins"]
     ///

@@ -7,10 +7,10 @@ extension ManagedObjectContext {
     ///
     /// The next successful merge resets the value to false. Fetches and saves merge first and throw
     /// the error; ``PersistentContainer/connectionEvents`` reports each failure.
-    public var isStale: Bool { family.isStale }
+    public var isStale: Bool { checked.family.isStale }
 
     /// Stops automatic merging; the context stays at its position until the next request.
-    public func pause() { family.isPaused = true }
+    public func pause() { checked.family.isPaused = true }
 
     /// Merges up to the end of the journal as one change, and resumes automatic merging; blocks.
     @discardableResult
@@ -89,7 +89,7 @@ extension ManagedObjectContext {
     // MARK: Pins
 
     /// The position of the pin, or nil if the context is not pinned.
-    public var pinnedPosition: Position? { family.pin == nil ? nil : position }
+    public var pinnedPosition: Position? { checked.family.pin == nil ? nil : position }
 
     /// Keeps the context, its children and its lists at a position until it is moved; blocks.
     ///

@@ -142,7 +142,7 @@ extension ManagedObjectContext {
     ///
     /// Objects deleted from the store are not included. Cost: linear in the number of records.
     public var registeredObjects: Set<ManagedObject> {
-        Set(graph.lazy.filter { !$0.isMissing }.compactMap(\.object))
+        Set(checked.graph.lazy.filter { !$0.isMissing }.compactMap(\.object))
     }
 
     /// Returns the object with an id if the context knows it; sends no request and creates no
@@ -151,7 +151,7 @@ extension ManagedObjectContext {
     /// Also returns nil if the object was deleted from the store. ``object(with:)`` creates the
     /// object if needed.
     public func registeredObject(for id: ObjectID) -> ManagedObject? {
-        guard let record = graph[id.number], !record.isMissing,
+        guard let record = checked.graph[id.number], !record.isMissing,
             let tag = session?.model.entity(named: id.entity)?.tag,
             record.entity.ancestors.contains(tag)
         else { return nil }
@@ -164,7 +164,7 @@ extension ManagedObjectContext {
     /// The next read first merges up to the daemon's position, and loads at that position. New
     /// objects and lists stay as they are.
     public func refreshAllObjects() {
-        graph.refreshAll()
+        checked.graph.refreshAll()
     }
 
     /// Turns an object into a fault; pending edits are kept if `mergeChanges` is true, and dropped
@@ -176,13 +176,13 @@ extension ManagedObjectContext {
         precondition(
             object.managedObjectContext === self,
             "\(object.id) belongs to another context; refresh it there.")
-        graph.refresh(object.record, keepsEdits: mergeChanges)
+        checked.graph.refresh(object.record, keepsEdits: mergeChanges)
     }
 
     /// Discards all objects and edits.
     ///
     /// Objects that are still in use become faults without edits.
     public func reset() {
-        graph.reset()
+        checked.graph.reset()
     }
 }

@@ -12,7 +12,7 @@ extension ManagedObjectContext {
     /// - before a save collects the edits,
     /// - by ``processPendingChanges()``,
     /// - otherwise in a separate job on the context's actor, which runs as soon as the editing job
-    ///   returns or suspends.
+    ///   returns or suspends; for a context of no actor, by its next operation.
     ///
     /// Objects with merged changes are *refreshed*, objects edited here are *updated*. A save
     /// reports nothing new, apart from values that the daemon added to it.
@@ -20,7 +20,7 @@ extension ManagedObjectContext {
         _ handler: @escaping (ObjectsChange) -> Void
     ) -> ObjectsObservation {
         let observation = ObjectsObservation(handler)
-        reporter.add(observation)
+        checked.reporter.add(observation)
         return observation
     }
 
@@ -30,7 +30,7 @@ extension ManagedObjectContext {
     /// The sequence ends with the context. It throws `limitExceeded` if its iterator lags more than
     /// ``ClientLimits/bufferedPayloads`` changes.
     public var objectsDidChange: some AsyncSequence<ObjectsChange, any Error> {
-        reporter.stream()
+        checked.reporter.stream()
     }
 
     /// Reports pending changes to the observers of the context's objects; does nothing if there are
@@ -39,6 +39,7 @@ extension ManagedObjectContext {
     /// Changes that the observers themselves make are reported in a later job, even if an observer
     /// calls this method or saves.
     public func processPendingChanges() {
+        beginOperation()
         reporter.processPendingChanges()
     }
 
@@ -70,7 +71,8 @@ extension ManagedObjectContext {
     /// Returns the merged saves that change objects of a class that match a condition before or
     /// after the save.
     ///
-    ///     for try await save in try context.saves(of: Team.self, where: \.zone == "Africa") { … }
+    ///     let saves = try context.saves(of: Team.self, where: \.zone == "Africa")
+    ///     for try await save in saves { … }
     ///
     /// Throws the errors of ``PredicateSource/objectPredicate``.
     public func saves<Object: ManagedEntity, Condition: PredicateSource>(
@@ -108,8 +110,8 @@ extension ManagedObjectContext {
         try blocking { try await root.observe(entity, predicate, handler, $0) }
     }
 
-    /// Calls `handler` for every merged save that changes objects of a class that match a condition;
-    /// blocks until the observation begins.
+    /// Calls `handler` for every merged save that changes objects of a class that match a
+    /// condition; blocks until the observation begins.
     ///
     ///     let observer = try context.observe(Team.self, where: \.wins > 3) { print($0) }
     ///
@@ -129,7 +131,7 @@ extension ManagedObjectContext {
         let session = try await connectedSession(calls)
         let declaration = FetchDescriptor(entity: entity, predicate: predicate)
         let request = try SaveMatcher(declaration, in: session.model).request
-        let following = try PersistentContainer.following([entity], session)
+        let following = try StoreCalls.following([entity], session)
         let _: ReadAnswer = try await reads.read(.read(following), calls) {
             if case .objects(let answer) = $0 { answer } else { nil }
         }

@@ -82,7 +82,7 @@ extension ManagedObjectContext {
     ///
     /// The save may come from any process of the same user. The context merges up to it. Call this
     /// before repeating the edits of a save: once the save has happened, the edits may no longer be
-    /// applicable.
+    /// applicable. Blocks.
     /// - Parameters:
     ///   - saveID: The id of that save.
     ///   - contentHash: The content hash of that save.
@@ -96,12 +96,23 @@ extension ManagedObjectContext {
         }
     }
 
+    /// Returns the answer to an earlier save with an id, or nil if the daemon knows none.
+    ///
+    /// Parameters and errors are those of the blocking form.
+    public func receipt(
+        ofSave saveID: [UInt8], contentHash: StableHash
+    ) async throws -> SaveReceipt? {
+        saving.checkSaveID(saveID)
+        return try await saving.receipt(
+            ofSave: saveID, contentHash: contentHash, suspendingCalls)
+    }
+
     /// Forgets a save whose outcome is unknown, instead of retrying it before the next one.
     ///
     /// Its edits are dropped. Whether it happened becomes visible when the objects are read or its
     /// transaction is merged.
     public func forgetInFlightSave() {
-        saving.forget()
+        checked.saving.forget()
     }
 
     /// Sends a save that sets links, without waiting for its answer.

@@ -36,7 +36,9 @@ public struct FetchBatches<Value>: AsyncSequence {
         let value: (BatchReader, ObjectReference) -> Value?
 
         /// Returns the next batch, or nil at the end.
-        public mutating func next() async throws -> [Value]? { try await next(isolation: nil) }
+        public mutating func next() async throws -> [Value]? {
+            try await next(isolation: #isolation)
+        }
 
         /// Returns the next batch, or nil at the end.
         ///

@@ -39,11 +39,11 @@ extension AttributeConvertible where Self: OptionSet {
 ///     Attribute("home", .string)
 ///     @Managed("home") var home: Address?
 ///
-/// Use it for small values that are read and written as a whole. Predicates can compare whole values
-/// only: declare attributes for whatever is searched or sorted by. The keys are sorted, so equal
-/// values have equal texts. A text that can't be decoded reads like an unknown raw value
-/// (``AttributeConvertible``). Assigning a value that JSON can't represent, such as a double that is
-/// not finite, traps.
+/// Use it for small values that are read and written as a whole. Predicates can compare whole
+/// values only: declare attributes for whatever is searched or sorted by. The keys are sorted, so
+/// equal values have equal texts. A text that can't be decoded reads like an unknown raw value
+/// (``AttributeConvertible``). Assigning a value that JSON can't represent, such as a double that
+/// is not finite, traps.
 public protocol CodableAttribute: AttributeConvertible, Codable {}
 
 extension CodableAttribute {

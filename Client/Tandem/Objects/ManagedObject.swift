@@ -327,6 +327,7 @@ open class ManagedObject: Observable {
                 "The context of \(id) is gone, so an edit would be lost; keep the context as long as its objects are edited."
             )
         }
+        context.family.link.checkIsolation()
         guard record.isDeleted else { return context }
         precondition(
             context.failures.discardsEdit(of: record),
@@ -396,4 +397,18 @@ extension ManagedObject: Hashable, Identifiable {
 
     /// Hashes the object's identity.
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+// `debugDescription`, because `description` is a frequent name of an attribute.
+extension ManagedObject: CustomDebugStringConvertible {
+    /// The id and the values that the context holds, as `print` shows them.
+    ///
+    ///     Team/33 (name: "Cameroon", wins: 3, zone: null)
+    ///     Team/34 (not loaded)
+    ///
+    /// Nothing is loaded, and the read is not observed. Unsaved edits are shown; to-many
+    /// relationships are not.
+    public var debugDescription: String {
+        ObjectDescription(record: record, model: managedObjectContext?.session?.model).text
+    }
 }

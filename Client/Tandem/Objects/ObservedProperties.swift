@@ -115,9 +115,13 @@ final class ObservedProperties: Observable, Sendable {
     private let probe: Probe
     private let probePath: any KeyPath<ObservedProperties, Bool> & Sendable
 
-    init() {
+    /// The link of the objects' context, which checks in debug builds who reads.
+    let link: ContextLink
+
+    init(_ link: ContextLink) {
         let probe = Probe()
         self.probe = probe
+        self.link = link
         probePath = \.[Key(number: 0, slot: Probe.slot, owned: probe)]
     }
 
@@ -129,6 +133,7 @@ final class ObservedProperties: Observable, Sendable {
 
     /// Registers a read with the current observation, if there is one.
     func access(_ slot: Int, of number: ObjectNumber) {
+        link.checkIsolation()
         guard isTracking else { return }
         let token = Token(table, number, slot)
         registrar.access(self, keyPath: \.[Key(number: number, slot: slot, owned: token)])

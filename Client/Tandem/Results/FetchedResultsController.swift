@@ -146,7 +146,7 @@ public final class FetchedResultsController<Object: ManagedObject> {
 
     /// Creates a controller of a list with sections by a key path; nothing is fetched yet.
     ///
-    /// See ``init(fetchRequest:context:sectionNameKeyPath:relationshipKeyPathsForRefreshing:cacheName:)``.
+    /// The other parameters and the errors are those of the initializer with a key path as text.
     public convenience init(
         fetchRequest: FetchRequest<Object>, context: ManagedObjectContext,
         sectionNameKeyPath: PartialKeyPath<Object>,

@@ -109,7 +109,7 @@ extension SectionedFetchResults {
     /// Creates a list of literal values of any type, with sections by name.
     ///
     /// For previews and tests of views in modules that know no managed class. `sectionName` returns
-    /// the section name of a value; a new section begins where it differs from the previous value's.
+    /// the section name of a value; a new section begins where it differs from the one before.
     ///
     ///     let teams = FetchedResults(
     ///         values: [TeamRow(name: "Cameroon", zone: "Africa")], sectionName: \.zone)

@@ -10,7 +10,7 @@ public import TandemQuery
 ///     request?.sectionNameKeyPath = "group.name"
 ///     teams.request = request
 ///
-/// Key paths are texts here, because a list of values has no class. ``Query`` takes Swift key paths.
+/// Key paths are texts here, because a list of values has no class; ``Query`` takes Swift's.
 public struct ResultsRequest: Hashable, Sendable {
     /// The predicate; nil for every object of the entity.
     public var predicate: ObjectPredicate?

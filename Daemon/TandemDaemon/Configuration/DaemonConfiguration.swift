@@ -35,7 +35,7 @@ public struct DaemonConfiguration: Sendable {
     /// See ``inMemory()``.
     public var isInMemory = false
     /// Whether the daemon has a process of its own, so that it reports its state to systemd.
-    public var isSupervised = false
+    package var isSupervised = false
     /// The destination of log lines.
     public var log: @Sendable (LogLevel, String) -> Void
     /// The minimum level of log lines; other lines are not even formatted.
@@ -44,7 +44,7 @@ public struct DaemonConfiguration: Sendable {
     /// defaults.
     ///
     /// For display only, as in `tandem config`.
-    public var origins: [String: String] = [:]
+    package var origins: [String: String] = [:]
 
     /// Creates the configuration of a daemon with a directory and default settings.
     public init(

@@ -1,4 +1,4 @@
-public import TandemIO
+package import TandemIO
 
 /// The permissions of a client; each role includes those before it.
 public enum Role: String, CaseIterable, Comparable, Sendable, CustomStringConvertible {
@@ -40,7 +40,7 @@ public struct RolePolicy: Hashable, Sendable {
     public init() {}
 
     /// Returns the role of a client of a daemon that runs as the user `daemon`.
-    public func role(of peer: PeerCredentials, daemon: UInt32) -> Role {
+    package func role(of peer: PeerCredentials, daemon: UInt32) -> Role {
         if peer.uid == 0 || peer.uid == daemon { return .admin }
         let found = Role.allCases.last { role in
             users[role]?.contains(peer.uid) == true

@@ -2,10 +2,10 @@ import TandemJournal
 
 extension Setting {
     /// All keys, in the order of the documentation.
-    public static let all: [Setting] = places + journal + roles + Limit.allCases.map(\.setting)
+    package static let all: [Setting] = places + journal + roles + Limit.allCases.map(\.setting)
 
     /// Returns the key with a name, or nil if there is none.
-    public static func named(_ name: String) -> Setting? { all.first { $0.name == name } }
+    package static func named(_ name: String) -> Setting? { all.first { $0.name == name } }
 
     private static let places: [Setting] = [
         Setting(

@@ -1,15 +1,15 @@
 import TandemIO
 
 /// A key of the configuration: its name, its valid values, and the property that it sets.
-public struct Setting: Sendable {
+package struct Setting: Sendable {
     /// The name, with dots between levels: `limits.connections`.
-    public let name: String
+    package let name: String
     /// A description of one line.
-    public let summary: String
+    package let summary: String
     /// A description of the valid values.
-    public let expected: String
+    package let expected: String
     /// Whether the key accepts several values.
-    public let isList: Bool
+    package let isList: Bool
     let read: @Sendable (DaemonConfiguration) -> [String]
     let write: @Sendable ([String], inout DaemonConfiguration, NameLookup) throws(Rejection) -> Void
 
@@ -34,7 +34,7 @@ public struct Setting: Sendable {
     }
 
     /// The environment variable that sets the key.
-    public var variable: String {
+    package var variable: String {
         switch name {
         case "store": "TANDEM_STORE"
         case "socket.path": "TANDEM_SOCKET"
@@ -43,7 +43,7 @@ public struct Setting: Sendable {
     }
 
     /// The prefix of the environment variables that only the daemon reads.
-    public static let variablePrefix = "TANDEMD_"
+    package static let variablePrefix = "TANDEMD_"
 
     /// Returns a name in upper case with underscores: `limits.ringBytes` becomes
     /// `LIMITS_RING_BYTES`.
@@ -57,20 +57,20 @@ public struct Setting: Sendable {
     }
 
     /// Returns the key's value in a configuration as text, for example the default.
-    public func value(in configuration: DaemonConfiguration) -> String {
+    package func value(in configuration: DaemonConfiguration) -> String {
         read(configuration).joined(separator: ", ")
     }
 }
 
 /// Looks up the ids of users and groups by name.
-public struct NameLookup: Sendable {
+package struct NameLookup: Sendable {
     /// Returns the id of a user, or nil if there is none with the name.
-    public var user: @Sendable (String) -> UInt32?
+    package var user: @Sendable (String) -> UInt32?
     /// Returns the id of a group, or nil if there is none with the name.
-    public var group: @Sendable (String) -> UInt32?
+    package var group: @Sendable (String) -> UInt32?
 
     /// Creates a lookup from two functions.
-    public init(
+    package init(
         user: @escaping @Sendable (String) -> UInt32?,
         group: @escaping @Sendable (String) -> UInt32?
     ) {
@@ -79,7 +79,7 @@ public struct NameLookup: Sendable {
     }
 
     /// A lookup in the system's databases of users and groups.
-    public static let system = NameLookup(
+    package static let system = NameLookup(
         user: { ThisProcess.userID(named: $0) }, group: { ThisProcess.groupID(named: $0) })
 }
 

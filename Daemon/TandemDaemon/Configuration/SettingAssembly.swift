@@ -1,16 +1,16 @@
 import TandemModel
 
 /// A value given for a key, with its origin.
-public struct GivenSetting: Hashable, Sendable {
+package struct GivenSetting: Hashable, Sendable {
     /// The name of the key, which may be unknown.
-    public var name: String
+    package var name: String
     /// The value, or the values of a list.
-    public var values: [String]
+    package var values: [String]
     /// The source of the value: a flag, a variable, or a file with the line.
-    public var origin: String
+    package var origin: String
 
     /// Creates a value for a key from a source.
-    public init(_ name: String, _ values: [String], from origin: String) {
+    package init(_ name: String, _ values: [String], from origin: String) {
         self.name = name
         self.values = values
         self.origin = origin
@@ -22,26 +22,26 @@ public struct GivenSetting: Hashable, Sendable {
 ///     var assembly = SettingAssembly(DaemonConfiguration(store: "/srv/tandem"))
 ///     assembly.set(GivenSetting("limits.connections", ["100"], from: "--set"))
 ///     assembly.finish()
-public struct SettingAssembly: Sendable {
+package struct SettingAssembly: Sendable {
     /// The configuration assembled so far.
-    public var configuration: DaemonConfiguration
+    package var configuration: DaemonConfiguration
     /// The problems found so far, one sentence each.
-    public private(set) var problems: [String] = []
+    package private(set) var problems: [String] = []
     private let lookup: NameLookup
     /// Whether a retention key was given: the defaults of the three keys apply only together.
     private var hasRetentionSettings = false
 
     /// Creates an assembly that begins with the defaults in `configuration`.
-    public init(_ configuration: DaemonConfiguration, lookup: NameLookup = .system) {
+    package init(_ configuration: DaemonConfiguration, lookup: NameLookup = .system) {
         self.configuration = configuration
         self.lookup = lookup
     }
 
     /// Adds a problem that isn't caused by a value.
-    public mutating func addProblem(_ problem: String) { problems.append(problem) }
+    package mutating func addProblem(_ problem: String) { problems.append(problem) }
 
     /// Adds a problem for each unknown key, with the most similar known one.
-    public mutating func refuseUnknown(_ given: [GivenSetting]) {
+    package mutating func refuseUnknown(_ given: [GivenSetting]) {
         for setting in given where Setting.named(setting.name) == nil {
             let nearest = nearest(to: setting.name, among: Setting.all.map(\.name))
             addProblem(
@@ -51,7 +51,7 @@ public struct SettingAssembly: Sendable {
     }
 
     /// Sets a key; an invalid value is added to the problems.
-    public mutating func set(_ given: GivenSetting) {
+    package mutating func set(_ given: GivenSetting) {
         guard let setting = Setting.named(given.name) else { return refuseUnknown([given]) }
         do throws(Setting.Rejection) {
             if setting.isRetentionSetting, !hasRetentionSettings {
@@ -70,7 +70,7 @@ public struct SettingAssembly: Sendable {
     }
 
     /// Checks the relations between values.
-    public mutating func finish() {
+    package mutating func finish() {
         let retention = configuration.retention
         if let keep = retention.keepBytes, let cap = retention.capBytes, keep > cap {
             addOrderProblem("journal.keepBytes", "journal.capBytes")
@@ -93,7 +93,7 @@ public struct SettingAssembly: Sendable {
     }
 
     /// One line for each key, with its value and origin.
-    public var lines: [String] {
+    package var lines: [String] {
         Setting.all.map { setting in
             let value = setting.value(in: configuration)
             return "\(setting.name) = \(value.isEmpty ? "-" : value)"
@@ -126,7 +126,7 @@ extension DaemonConfiguration {
 }
 
 /// Returns the known word that is most similar to a misspelt one, or nil if none is similar.
-public func nearest(to word: String, among words: [String]) -> String? {
+package func nearest(to word: String, among words: [String]) -> String? {
     let known = words.map { (word: $0, distance: distance(word, $0)) }
     guard let best = known.min(by: { $0.distance < $1.distance }),
         best.distance <= max(2, word.count / 3)

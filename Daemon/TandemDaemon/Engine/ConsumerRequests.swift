@@ -10,7 +10,8 @@ struct ConsumerRequests {
     /// Carries out a request about a consumer; called between batches.
     ///
     /// Registering and resetting require the role writer. Using another user's consumer requires
-    /// admin.
+    /// admin. Registering and acknowledging require that no other session holds the name; they
+    /// make the session its holder.
     func answer(
         _ request: ConsumerRequest, _ session: Session
     ) throws -> ConsumerAnswer {
@@ -23,12 +24,16 @@ struct ConsumerRequests {
         switch request.action {
         case .register(let position):
             try admission.authorize(.writer, of: session, to: "register a consumer")
+            try care.holders.check(request.name, for: session)
             let start = try position.map(number) ?? committer.position
             let consumer = try committer.register(
                 request.name, at: start, owner: session.peer.uid)
+            care.holders.hold(request.name, by: session)
             return ConsumerAnswer(acknowledged: consumer.acknowledged)
         case .acknowledge(let position):
+            try care.holders.check(request.name, for: session)
             let consumer = try committer.acknowledge(request.name, try number(position))
+            care.holders.hold(request.name, by: session)
             return ConsumerAnswer(acknowledged: consumer.acknowledged)
         case .reset(let position):
             try admission.authorize(.writer, of: session, to: "reset a consumer")
@@ -38,6 +43,7 @@ struct ConsumerRequests {
             return ConsumerAnswer(acknowledged: consumer.acknowledged)
         case .remove:
             let removed = try committer.removeConsumer(request.name)
+            care.holders.release(request.name)
             // Without saves there may be no checkpoint soon, and the removed consumer may have kept
             // the disk full.
             if removed != nil { care.scheduleRetention() }

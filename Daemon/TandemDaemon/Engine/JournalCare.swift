@@ -9,11 +9,13 @@ import TandemStore
 /// State:
 /// - `retention`: the policy, its counters, and the time of its next run.
 /// - `maintenance`, `housekeeping`: the checks after checkpoints, and their rate limit.
+/// - `holders`: the sessions that read as consumers, for which the journal is kept.
 final class JournalCare {
     let committer: Committer
     let clock: any Clock
     let log: DaemonLog
     let admission: Admission
+    let holders: ConsumerHolders
     private(set) var retention = Retention()
     private var maintenance = Maintenance()
     private var housekeeping = Housekeeping()
@@ -21,6 +23,7 @@ final class JournalCare {
     init(_ committer: Committer, clock: any Clock, log: DaemonLog, admission: Admission) {
         (self.committer, self.clock) = (committer, clock)
         (self.log, self.admission) = (log, admission)
+        holders = ConsumerHolders(admission)
     }
 
     /// Sets the retention policy, and resets its counters.

@@ -1,5 +1,5 @@
 /// A configurable limit: `limits.NAME` in the configuration, NAME in errors and in the status.
-public enum Limit: String, CaseIterable, Hashable, Sendable {
+package enum Limit: String, CaseIterable, Hashable, Sendable {
     /// The number of connections.
     case connections
     /// The number of connections of one user.
@@ -316,7 +316,7 @@ extension Limit {
 
 extension DaemonLimits {
     /// The value of a limit.
-    public subscript(limit: Limit) -> Int {
+    package subscript(limit: Limit) -> Int {
         get { self[keyPath: limit.facts.path] }
         set { self[keyPath: limit.facts.path] = newValue }
     }

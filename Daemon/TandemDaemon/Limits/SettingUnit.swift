@@ -1,5 +1,5 @@
 /// The unit in which a number of the configuration is written and displayed.
-public enum SettingUnit: Sendable {
+package enum SettingUnit: Sendable {
     /// A plain number.
     case count
     /// Bytes; `64 KiB`, `16 MiB`, `1 GiB` are understood.
@@ -21,7 +21,7 @@ public enum SettingUnit: Sendable {
     }
 
     /// Parses a number with an optional suffix; returns nil if it is invalid or too large.
-    public func number(_ text: String) -> Int? {
+    package func number(_ text: String) -> Int? {
         let digits = text.prefix { $0.isASCII && $0.isNumber }
         let suffix = text.dropFirst(digits.count).drop { $0 == " " }
         guard let number = Int(digits) else { return nil }
@@ -32,7 +32,7 @@ public enum SettingUnit: Sendable {
     }
 
     /// Formats a number in the largest unit in which it is integral.
-    public func text(_ number: Int) -> String {
+    package func text(_ number: Int) -> String {
         let fit = suffixes.last { number != 0 && number % $0.factor == 0 } ?? suffixes[0]
         return fit.name.isEmpty ? "\(number)" : "\(number / fit.factor) \(fit.name)"
     }

@@ -2,7 +2,7 @@
 ///
 /// A line is `name: key=value key=value message="…"`. The page Outside contains the table of all
 /// events; a test compares it with this list.
-public enum LogEvent: String, CaseIterable, Sendable {
+package enum LogEvent: String, CaseIterable, Sendable {
     /// The daemon serves.
     case ready
     /// The daemon received a request to stop.
@@ -68,7 +68,7 @@ public enum LogEvent: String, CaseIterable, Sendable {
     case checkpoint
 
     /// The importance of the event.
-    public var level: LogLevel {
+    package var level: LogLevel {
         switch self {
         case .failed: .critical
         case .readOnly, .reloadFailed: .error

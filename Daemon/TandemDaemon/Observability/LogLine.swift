@@ -3,12 +3,12 @@
 /// A value is bare if it consists of letters, digits and `_ . / : @ + -`. Other values are quoted,
 /// with `\"`, `\\`, `\n`, `\t`, and `\u{…}` for other scalars that must not reach a terminal. The
 /// name of a client thus can't start a new line.
-public enum LogLine {
+package enum LogLine {
     /// The length above which a value is truncated, with `…` at the end.
     static let maximumValueCharacters = 1_000
 
     /// Returns the line of an event.
-    public static func text(
+    package static func text(
         _ event: LogEvent, _ fields: KeyValuePairs<String, any CustomStringConvertible> = [:],
         message: String? = nil
     ) -> String {

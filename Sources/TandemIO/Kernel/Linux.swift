@@ -18,6 +18,8 @@ enum Linux {
         @convention(c) @Sendable (
             Int32, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, Int32
         ) -> Int32
+    typealias IsCurrentExecutor = @convention(c) @Sendable (UInt, UInt, UInt64) -> Bool
+    typealias ThreadID = @convention(c) @Sendable () -> Int32
     typealias Pipe = @convention(c) @Sendable (UnsafeMutablePointer<Int32>?, Int32) -> Int32
     typealias SetThreadName = @convention(c) @Sendable (pthread_t, UnsafePointer<CChar>) -> Int32
     typealias ErrorName = @convention(c) @Sendable (Int32) -> UnsafePointer<CChar>?
@@ -33,9 +35,13 @@ enum Linux {
     static let randomBytes: RandomBytes = required("getrandom")
     static let accept: Accept = required("accept4")
     static let pipe: Pipe = required("pipe2")
+    static let threadID: ThreadID = required("gettid")
     static let setThreadName: SetThreadName? = optional("pthread_setname_np")
     static let strerrorname: ErrorName? = optional("strerrorname_np")
 
+    /// A function of Swift's runtime that its inlined code calls, so its symbol is stable.
+    static let isCurrentExecutor: IsCurrentExecutor? = optional(
+        "swift_task_isCurrentExecutorWithFlags")
     static let trimHeap: TrimHeap? = optional("malloc_trim")
     static let setHeapOption: SetHeapOption? = optional("mallopt")
 

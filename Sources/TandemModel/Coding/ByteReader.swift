@@ -1,12 +1,12 @@
 /// A decoding error, with the expected content and the offset.
 public struct CodingError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The expected content.
-    public var expected: String
+    package var expected: String
     /// The offset in the byte string that was being decoded.
-    public var offset: Int
+    package var offset: Int
 
     /// Creates an error at `offset`.
-    public init(expected: String, offset: Int) {
+    @usableFromInline package init(expected: String, offset: Int) {
         self.expected = expected
         self.offset = offset
     }
@@ -19,24 +19,24 @@ public struct CodingError: Error, Hashable, Sendable, CustomStringConvertible {
 /// bytes.
 ///
 /// Every length is compared with the number of remaining bytes before anything is allocated.
-public struct ByteReader: Sendable {
+@usableFromInline package struct ByteReader: Sendable {
     /// The bytes being read.
-    public let bytes: [UInt8]
+    @usableFromInline package let bytes: [UInt8]
     /// The offset of the next field.
-    public var offset: Int { position }
+    @usableFromInline package var offset: Int { position }
     @usableFromInline var position: Int
     /// The offset at which reading stops.
-    public let end: Int
+    @usableFromInline package let end: Int
 
     /// Creates a reader of a whole byte string.
-    public init(_ bytes: [UInt8]) {
+    package init(_ bytes: [UInt8]) {
         self.bytes = bytes
         position = 0
         end = bytes.count
     }
 
     /// Creates a reader of part of a byte string; the range is clamped to its bounds.
-    public init(_ bytes: [UInt8], in range: Range<Int>) {
+    package init(_ bytes: [UInt8], in range: Range<Int>) {
         self.bytes = bytes
         let part = range.clamped(to: 0..<bytes.count)
         position = part.lowerBound
@@ -44,14 +44,14 @@ public struct ByteReader: Sendable {
     }
 
     /// The number of remaining bytes.
-    @inlinable public var remaining: Int { end - offset }
+    @inlinable package var remaining: Int { end - offset }
 
     /// Whether everything has been read.
-    @inlinable public var isAtEnd: Bool { offset == end }
+    @inlinable package var isAtEnd: Bool { offset == end }
 
     /// Consumes `count` bytes and returns their range, or throws without consuming any.
     @inlinable
-    public mutating func consume(
+    package mutating func consume(
         _ count: Int, _ expected: @autoclosure () -> String
     ) throws(CodingError) -> Range<Int> {
         guard count >= 0, count <= end - position else {
@@ -63,7 +63,7 @@ public struct ByteReader: Sendable {
 
     /// Reads a fixed-width integer.
     @inlinable
-    public mutating func fixed<T: FixedWidthInteger>(_ type: T.Type) throws(CodingError) -> T {
+    package mutating func fixed<T: FixedWidthInteger>(_ type: T.Type) throws(CodingError) -> T {
         let start = position
         guard MemoryLayout<T>.size <= end - start else { throw missing(T.self) }
         position = start + MemoryLayout<T>.size
@@ -79,33 +79,33 @@ public struct ByteReader: Sendable {
 
     /// Reads one byte.
     @inlinable
-    public mutating func uint8() throws(CodingError) -> UInt8 { try fixed(UInt8.self) }
+    package mutating func uint8() throws(CodingError) -> UInt8 { try fixed(UInt8.self) }
 
     /// Reads two bytes.
     @inlinable
-    public mutating func uint16() throws(CodingError) -> UInt16 { try fixed(UInt16.self) }
+    package mutating func uint16() throws(CodingError) -> UInt16 { try fixed(UInt16.self) }
 
     /// Reads four bytes.
     @inlinable
-    public mutating func uint32() throws(CodingError) -> UInt32 { try fixed(UInt32.self) }
+    package mutating func uint32() throws(CodingError) -> UInt32 { try fixed(UInt32.self) }
 
     /// Reads eight bytes.
     @inlinable
-    public mutating func uint64() throws(CodingError) -> UInt64 { try fixed(UInt64.self) }
+    package mutating func uint64() throws(CodingError) -> UInt64 { try fixed(UInt64.self) }
 
     /// Reads eight bytes, two's complement.
     @inlinable
-    public mutating func int64() throws(CodingError) -> Int64 { try fixed(Int64.self) }
+    package mutating func int64() throws(CodingError) -> Int64 { try fixed(Int64.self) }
 
     /// Reads the bit pattern of a double.
     @inlinable
-    public mutating func double() throws(CodingError) -> Double {
+    package mutating func double() throws(CodingError) -> Double {
         Double(bitPattern: try fixed(UInt64.self))
     }
 
     /// Reads a LEB128 varint of at most ten bytes.
     @inlinable
-    public mutating func varint() throws(CodingError) -> UInt64 {
+    package mutating func varint() throws(CodingError) -> UInt64 {
         let start = position
         if start < end {
             let first = bytes[start]
@@ -133,7 +133,7 @@ public struct ByteReader: Sendable {
     /// Reads a count of items that take at least `itemBytes` bytes each.
     ///
     /// Throws if the remaining bytes can't hold that many items.
-    public mutating func count(itemBytes: Int = 1) throws(CodingError) -> Int {
+    package mutating func count(itemBytes: Int = 1) throws(CodingError) -> Int {
         let start = offset
         let value = try varint()
         guard value <= UInt64(remaining / max(1, itemBytes)) else {
@@ -143,16 +143,17 @@ public struct ByteReader: Sendable {
     }
 
     /// Reads `count` bytes as they are.
-    public mutating func raw(_ count: Int) throws(CodingError) -> [UInt8] {
+    package mutating func raw(_ count: Int) throws(CodingError) -> [UInt8] {
         let range = try consume(count, "\(count) bytes")
         return bytes.withUnsafeBytes { Array($0[range]) }
     }
 
     /// Reads a length and that many bytes.
-    public mutating func blob() throws(CodingError) -> [UInt8] { try raw(try count()) }
+    @usableFromInline
+    package mutating func blob() throws(CodingError) -> [UInt8] { try raw(try count()) }
 
     /// Reads a length and that many bytes of UTF-8; throws if they are not UTF-8.
-    public mutating func string() throws(CodingError) -> String {
+    package mutating func string() throws(CodingError) -> String {
         let start = offset
         let range = try consume(try count(), "a string")
         if range.isEmpty { return "" }
@@ -164,7 +165,7 @@ public struct ByteReader: Sendable {
 
     /// Reads a Boolean; only 0 and 1 are accepted.
     @inlinable
-    public mutating func bool() throws(CodingError) -> Bool {
+    package mutating func bool() throws(CodingError) -> Bool {
         let start = offset
         switch try uint8() {
         case 0: return false
@@ -174,7 +175,7 @@ public struct ByteReader: Sendable {
     }
 
     /// Throws unless everything has been read.
-    public func expectEnd(_ what: String) throws(CodingError) {
+    package func expectEnd(_ what: String) throws(CodingError) {
         guard isAtEnd else { throw CodingError(expected: "the end of \(what)", offset: offset) }
     }
 }

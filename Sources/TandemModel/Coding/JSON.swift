@@ -1,11 +1,11 @@
-public import FoundationEssentials
+package import FoundationEssentials
 
 /// A JSON value with exact 64-bit integers.
 ///
 /// Parsing accepts what Foundation's decoder accepts. Printing sorts the keys, so that equal values
 /// have equal texts. Scalars that must not reach a terminal (see
 /// ``Swift/Unicode/Scalar/isPrintable``) are printed as `\u` escapes.
-public enum JSON: Hashable, Sendable {
+@usableFromInline package enum JSON: Hashable, Sendable {
     /// `null`.
     case null
     /// `true` or `false`.
@@ -22,12 +22,12 @@ public enum JSON: Hashable, Sendable {
     case object([String: JSON])
 
     /// Parses a JSON text; throws the errors of Foundation's decoder.
-    public init(parsing text: Data) throws {
+    package init(parsing text: Data) throws {
         self = try JSONDecoder().decode(JSON.self, from: text)
     }
 
     /// Parses a JSON text; throws the errors of Foundation's decoder.
-    public init(parsing text: String) throws {
+    package init(parsing text: String) throws {
         var text = text
         if let value = text.withUTF8({ JSONScanner.scan($0) }) {
             self = value
@@ -38,27 +38,30 @@ public enum JSON: Hashable, Sendable {
     }
 
     /// Returns the value of a key, or nil if there is none or if this is not an object.
-    public subscript(key: String) -> JSON? {
+    package subscript(key: String) -> JSON? {
         if case .object(let members) = self { members[key] } else { nil }
     }
 
     /// The string, or nil for any other value.
-    public var string: String? { if case .string(let value) = self { value } else { nil } }
+    @usableFromInline
+    package var string: String? { if case .string(let value) = self { value } else { nil } }
 
     /// The integer, or nil for any other value.
-    public var int: Int64? { if case .int(let value) = self { value } else { nil } }
+    @usableFromInline
+    package var int: Int64? { if case .int(let value) = self { value } else { nil } }
 
     /// The Boolean, or nil for any other value.
-    public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
+    package var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
 
     /// The elements, or nil for any other value.
-    public var array: [JSON]? { if case .array(let value) = self { value } else { nil } }
+    @usableFromInline
+    package var array: [JSON]? { if case .array(let value) = self { value } else { nil } }
 
     /// The members, or nil for any other value.
-    public var object: [String: JSON]? { if case .object(let value) = self { value } else { nil } }
+    package var object: [String: JSON]? { if case .object(let value) = self { value } else { nil } }
 
     /// The number as a double, integers included, or nil for any other value.
-    public var number: Double? {
+    package var number: Double? {
         switch self {
         case .int(let value): Double(value)
         case .double(let value): value
@@ -69,7 +72,7 @@ public enum JSON: Hashable, Sendable {
 
 extension JSON: Codable {
     /// Decodes any JSON value.
-    public init(from decoder: any Decoder) throws {
+    @usableFromInline package init(from decoder: any Decoder) throws {
         // A failed attempt creates an error with a coding path, so the most frequent types come
         // first.
         let container = try decoder.singleValueContainer()
@@ -111,7 +114,7 @@ extension JSON: Codable {
     }
 
     /// Encodes the value; ``text`` is faster and has a fixed order of keys.
-    public func encode(to encoder: any Encoder) throws {
+    @usableFromInline package func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {
         case .null: try container.encodeNil()
@@ -127,14 +130,14 @@ extension JSON: Codable {
 
 extension JSON: CustomStringConvertible {
     /// The JSON text on one line, with sorted keys.
-    public var text: String {
+    package var text: String {
         var bytes: [UInt8] = []
         write(into: &bytes)
         return String(decoding: bytes, as: UTF8.self)
     }
 
     /// The one-line JSON text; see ``text``.
-    public var description: String { text }
+    @usableFromInline package var description: String { text }
 
     /// Appends the one-line text.
     package func write(into bytes: inout [UInt8]) {

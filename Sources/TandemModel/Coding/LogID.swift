@@ -1,12 +1,12 @@
 /// The random 128-bit identifier of a log, generated when a store is created.
 public struct LogID: Hashable, Sendable, LosslessStringConvertible {
     /// The first eight bytes, as a big-endian number.
-    public let high: UInt64
+    package let high: UInt64
     /// The last eight bytes, as a big-endian number.
-    public let low: UInt64
+    package let low: UInt64
 
     /// Creates an id from its halves.
-    public init(high: UInt64, low: UInt64) {
+    @usableFromInline package init(high: UInt64, low: UInt64) {
         self.high = high
         self.low = low
     }

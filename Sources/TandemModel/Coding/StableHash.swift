@@ -6,12 +6,12 @@
 /// verify what they find.
 public struct StableHash: Hashable, Sendable, CustomStringConvertible {
     /// The first eight bytes of the digest, little-endian.
-    public let first: UInt64
+    package let first: UInt64
     /// The last eight bytes of the digest, little-endian.
-    public let second: UInt64
+    package let second: UInt64
 
     /// Creates a hash from its halves, as read from a file.
-    public init(first: UInt64, second: UInt64) {
+    package init(first: UInt64, second: UInt64) {
         self.first = first
         self.second = second
     }

@@ -10,7 +10,7 @@ public struct MigrationReport: Hashable, Sendable {
         public var lost: Int
 
         /// Creates an item from a difference and its cost.
-        public init(_ difference: ModelDifference, objects: Int = 0, lost: Int = 0) {
+        package init(_ difference: ModelDifference, objects: Int = 0, lost: Int = 0) {
             self.difference = difference
             self.objects = objects
             self.lost = lost
@@ -31,7 +31,7 @@ public struct MigrationReport: Hashable, Sendable {
         public var objects: [ObjectID]
 
         /// Creates a problem.
-        public init(
+        package init(
             entity: String, property: String, message: String, count: Int, objects: [ObjectID]
         ) {
             self.entity = entity
@@ -52,7 +52,7 @@ public struct MigrationReport: Hashable, Sendable {
     }
 
     /// The maximum number of objects named for one problem.
-    public static let objectsNamed = 10
+    package static let objectsNamed = 10
 
     /// The differences, in the order of names.
     public var items: [Item] = []
@@ -62,7 +62,7 @@ public struct MigrationReport: Hashable, Sendable {
     public var rewritten = 0
 
     /// Creates an empty report.
-    public init() {}
+    package init() {}
 
     /// Whether the change is possible with the objects stored now.
     public var isPossible: Bool {
@@ -77,7 +77,7 @@ public struct MigrationReport: Hashable, Sendable {
 
 extension MigrationReport {
     /// The report as a JSON object: `differences`, `problems`, `rewritten`.
-    public var json: JSON {
+    package var json: JSON {
         .object([
             "differences": .array(
                 items.map { item in
@@ -92,7 +92,7 @@ extension MigrationReport {
     }
 
     /// Reads the JSON form; returns nil for anything else.
-    public init?(json: JSON) {
+    package init?(json: JSON) {
         guard let differences = json["differences"]?.array, let found = json["problems"]?.array,
             let rewritten = json["rewritten"]?.int
         else { return nil }
@@ -132,7 +132,7 @@ extension MigrationReport.Problem {
 
 extension ModelDifference {
     /// Reads the JSON form; returns nil for anything else.
-    public init?(json: JSON) {
+    package init?(json: JSON) {
         guard let entity = json["entity"]?.string,
             let aspect = json["what"]?.string.flatMap(Aspect.init(rawValue:)),
             let effect = json["effect"]?.string.flatMap(Effect.init(rawValue:)),

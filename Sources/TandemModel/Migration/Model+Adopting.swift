@@ -4,7 +4,7 @@ extension Model {
     /// An app that knows only part of the model therefore does not remove the rest. If both models
     /// declare something, `declared` takes precedence; ``differences(to:hasObjects:)`` determines
     /// whether that is allowed.
-    public func adopting(_ declared: Model) -> Model {
+    package func adopting(_ declared: Model) -> Model {
         let renames = ModelRenames(from: self, to: declared)
         var model = renames.applied(to: self)
         for (name, entity) in declared.entities {
@@ -18,7 +18,7 @@ extension Model {
     ///
     /// Rules, defaults and delete rules may differ, but every declared entity and property has to
     /// exist with the same type.
-    public func missing(in store: Model) -> [ModelDifference] {
+    package func missing(in store: Model) -> [ModelDifference] {
         let structure: Set<ModelDifference.Aspect> = [
             .parent, .type, .destination, .inverse, .toMany, .ordered,
         ]

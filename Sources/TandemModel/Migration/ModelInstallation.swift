@@ -1,15 +1,15 @@
 /// The content of a transaction that installs a model: the model, its origin, and the differences
 /// from the previous one.
-public struct ModelInstallation: Sendable {
+package struct ModelInstallation: Sendable {
     /// The compiled model.
-    public var model: CompiledModel
+    package var model: CompiledModel
     /// The hash of the model that an app declared, if the installed model has more than that.
-    public var declared: StableHash?
+    package var declared: StableHash?
     /// The differences from the previous model, for readers of the journal.
-    public var differences: [ModelDifference] = []
+    package var differences: [ModelDifference] = []
 
     /// Creates the installation of a model for an app that declared all or part of it.
-    public init(
+    package init(
         _ model: CompiledModel, declared: StableHash? = nil, differences: [ModelDifference] = []
     ) {
         self.model = model
@@ -18,7 +18,7 @@ public struct ModelInstallation: Sendable {
     }
 
     /// The binary form.
-    public var bytes: [UInt8] {
+    package var bytes: [UInt8] {
         var writer = ByteWriter()
         model.encode(into: &writer)
         guard declared != nil || !differences.isEmpty else { return writer.bytes }
@@ -34,7 +34,7 @@ public struct ModelInstallation: Sendable {
     /// Reads the binary form.
     ///
     /// Throws ``CodingError``.
-    public init(_ bytes: [UInt8]) throws(CodingError) {
+    package init(_ bytes: [UInt8]) throws(CodingError) {
         var reader = ByteReader(bytes)
         model = try CompiledModel(from: &reader)
         guard !reader.isAtEnd else { return }

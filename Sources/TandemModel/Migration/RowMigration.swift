@@ -4,7 +4,7 @@
 /// Values are matched by name or rename hint. A value whose type changes is converted, and a
 /// reference to a dropped entity becomes null. A required value that would be null becomes the
 /// default.
-public struct RowMigration: Sendable {
+package struct RowMigration: Sendable {
     private struct Source {
         let slot: Int
         let conversion: ValueConversion?
@@ -16,12 +16,12 @@ public struct RowMigration: Sendable {
     /// The tags of dropped entities.
     private let dropped: Set<EntityTag>
     /// The slots of the new row whose values can differ from the old ones.
-    public let changed: PropertyMask
+    package let changed: PropertyMask
     /// The derived attributes that have to be recomputed from ``values(of:)``.
-    public let derives: [CompiledDerivation]
+    package let derives: [CompiledDerivation]
 
     /// Creates the migration of an entity's rows to the same entity of another model.
-    public init(
+    package init(
         from old: CompiledEntity, to new: CompiledEntity, dropped: Set<EntityTag> = []
     ) {
         self.old = old
@@ -83,20 +83,20 @@ public struct RowMigration: Sendable {
     }
 
     /// Returns the slot of the old row that is a property's source; nil if the property is new.
-    public func source(of slot: Int) -> Int? { sources[slot]?.slot }
+    package func source(of slot: Int) -> Int? { sources[slot]?.slot }
 
     /// Returns whether the values of a property are converted to another type.
-    public func converts(_ slot: Int) -> Bool { sources[slot]?.conversion != nil }
+    package func converts(_ slot: Int) -> Bool { sources[slot]?.conversion != nil }
 
     /// Returns whether a row has a value that can't be converted to the property's type.
-    public func loses(_ slot: Int, of row: Row) -> Bool {
+    package func loses(_ slot: Int, of row: Row) -> Bool {
         guard let source = sources[slot], let conversion = source.conversion else { return false }
         return !row.isNull(source.slot, in: old)
             && conversion(row.uncheckedValue(source.slot, in: old)).isNull
     }
 
     /// Returns the values of a row under the new model.
-    public func values(of row: Row) -> [Value] {
+    package func values(of row: Row) -> [Value] {
         new.properties.map { property in
             guard let source = sources[property.slot] else { return new.defaults[property.slot] }
             var value = row.uncheckedValue(source.slot, in: old)

@@ -4,18 +4,18 @@
 /// progress. The progress is part of the transaction, so even a store rebuilt from the journal has
 /// it. For a batch insert, the progress is the number of rows, and the transaction's content hash
 /// identifies these rows.
-public struct BatchProgress: Hashable, Sendable {
+package struct BatchProgress: Hashable, Sendable {
     /// The last object that was processed; a repeated batch continues with the next one.
     ///
     /// For a batch insert, this has tag and number 0.
-    public var reached: ObjectReference
+    package var reached: ObjectReference
     /// The number of objects, or rows, processed so far, including those of earlier transactions.
-    public var done: UInt64
+    package var done: UInt64
     /// Whether the batch is complete.
-    public var hasEnded: Bool
+    package var hasEnded: Bool
 
     /// Creates the progress of a batch; the default is that of a batch that has not begun.
-    public init(
+    package init(
         reached: ObjectReference = ObjectReference(tag: 0, number: 0), done: UInt64 = 0,
         hasEnded: Bool = false
     ) {
@@ -25,10 +25,10 @@ public struct BatchProgress: Hashable, Sendable {
     }
 
     /// The size of the binary form in bytes.
-    public static let byteCount = 19
+    package static let byteCount = 19
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.uint16(reached.tag)
         writer.uint64(reached.number)
         writer.uint64(done)
@@ -36,7 +36,7 @@ public struct BatchProgress: Hashable, Sendable {
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         let tag = try reader.uint16()
         reached = ObjectReference(tag: tag, number: try reader.uint64())
         done = try reader.uint64()

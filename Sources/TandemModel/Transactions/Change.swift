@@ -36,7 +36,7 @@ public struct Change: Hashable, Sendable {
 
     /// Creates a change.
     @inlinable
-    public init(
+    package init(
         _ kind: Kind, _ object: ObjectReference, changed: PropertyMask, row: Row? = nil,
         deleted: Row? = nil, before: [SlotValue] = [], links: [LinkChange] = []
     ) {
@@ -116,12 +116,12 @@ extension Change {
     }
 
     /// Returns whether any value before or after an update is stored outside the row.
-    public func hasBlobs(in entity: CompiledEntity) -> Bool {
+    package func hasBlobs(in entity: CompiledEntity) -> Bool {
         row?.hasBlobs(in: entity) ?? false || before.contains { $0.value.isOutside }
     }
 
     /// Returns whether every part of a change from outside fits the entity.
-    public func isValid(for entity: CompiledEntity) -> Bool {
+    package func isValid(for entity: CompiledEntity) -> Bool {
         let count = entity.properties.count
         guard entity.tag == object.tag, changed.isWithin(count),
             row?.isValid(for: entity) ?? true, deleted?.isValid(for: entity) ?? true

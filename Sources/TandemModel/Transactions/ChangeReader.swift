@@ -1,6 +1,6 @@
 /// A decoder of a transaction's changes, one at a time, so that they need not all be kept in
 /// memory.
-public struct ChangeReader: Sendable {
+package struct ChangeReader: Sendable {
     private let bytes: [UInt8]
     private var chunks: ArraySlice<EncodedTransaction.Chunk>
     private var tag: EntityTag = 0
@@ -15,7 +15,7 @@ public struct ChangeReader: Sendable {
     /// Returns the next change, or nil at the end.
     ///
     /// Throws ``CodingError``.
-    public mutating func next() throws(CodingError) -> Change? {
+    package mutating func next() throws(CodingError) -> Change? {
         while left == 0 {
             if tag != 0 { try reader.expectEnd("the chunk") }
             guard let chunk = chunks.popFirst() else {

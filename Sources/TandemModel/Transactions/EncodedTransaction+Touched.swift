@@ -1,18 +1,18 @@
 extension EncodedTransaction {
     /// The keys of a transaction in the journal's indexes: its entities, its objects and its time.
-    public struct Touched: Hashable, Sendable {
+    package struct Touched: Hashable, Sendable {
         /// The tags of the changed entities, without duplicates; 0 for a model.
-        public var entities: [EntityTag]
+        package var entities: [EntityTag]
         /// The numbers of the changed objects, in the order of their entities.
-        public var objects: [ObjectNumber]
+        package var objects: [ObjectNumber]
         /// Microseconds since 1970.
-        public var time: Int64
+        package var time: Int64
     }
 
     /// Returns the index keys of an encoded transaction; nil if the bytes are not a transaction.
     ///
     /// Cost: decoding the whole transaction.
-    public static func touched(by bytes: [UInt8]) -> Touched? {
+    package static func touched(by bytes: [UInt8]) -> Touched? {
         guard let transaction = try? EncodedTransaction(bytes: bytes) else { return nil }
         return try? transaction.touched()
     }

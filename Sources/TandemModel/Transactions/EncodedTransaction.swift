@@ -17,18 +17,18 @@
 /// (``Transaction/batch``). The writer chooses the shortest form that holds the transaction.
 public struct EncodedTransaction: Hashable, Sendable {
     /// The bytes.
-    public let bytes: [UInt8]
+    package let bytes: [UInt8]
     /// The chunks by entity, as ranges of ``bytes``.
-    public let chunks: [Chunk]
+    package let chunks: [Chunk]
     /// The offset of the directory.
     private let directoryOffset: Int
 
     /// The location of one entity's changes.
-    public struct Chunk: Hashable, Sendable {
+    package struct Chunk: Hashable, Sendable {
         /// The entity; 0 for a model.
-        public var tag: EntityTag
+        package var tag: EntityTag
         /// The range of the chunk in the bytes.
-        public var range: Range<Int>
+        package var range: Range<Int>
     }
 
     /// The versions of this form.
@@ -57,7 +57,7 @@ public struct EncodedTransaction: Hashable, Sendable {
     /// Decodes the self-declared name of the client that saved the transaction.
     ///
     /// Cost: decodes the header. Throws ``CodingError``.
-    public func author() throws(CodingError) -> String {
+    package func author() throws(CodingError) -> String {
         var reader = ByteReader(bytes)
         var header = TransactionHeader()
         try header.decode(from: &reader)
@@ -65,7 +65,7 @@ public struct EncodedTransaction: Hashable, Sendable {
     }
 
     /// Encodes a transaction; its changes are sorted by entity and number first.
-    public init(_ transaction: Transaction) { self = transaction.encoded() }
+    package init(_ transaction: Transaction) { self = transaction.encoded() }
 
     /// Joins a header, a new directory and the chunks, which are contiguous in `body`.
     private init(
@@ -93,7 +93,7 @@ public struct EncodedTransaction: Hashable, Sendable {
     /// not the chunks.
     ///
     /// Throws ``CodingError``. The cost does not depend on the size of the changes.
-    public init(bytes: [UInt8]) throws(CodingError) {
+    package init(bytes: [UInt8]) throws(CodingError) {
         var reader = ByteReader(bytes)
         var header = TransactionHeader()
         try header.decode(from: &reader)
@@ -116,7 +116,7 @@ public struct EncodedTransaction: Hashable, Sendable {
     }
 
     /// Returns the transaction with its position and time, which are assigned after encoding.
-    public func placed(at position: UInt64, time: Int64) -> EncodedTransaction {
+    package func placed(at position: UInt64, time: Int64) -> EncodedTransaction {
         var copy = bytes
         withUnsafeBytes(of: position.littleEndian) {
             copy.replaceSubrange(Self.positionOffset..<(Self.positionOffset + 8), with: $0)
@@ -137,7 +137,7 @@ public struct EncodedTransaction: Hashable, Sendable {
     /// is left.
     ///
     /// A model (tag 0) is always kept, blobs never are.
-    public func filtered(_ isWanted: (EntityTag) -> Bool) -> EncodedTransaction? {
+    package func filtered(_ isWanted: (EntityTag) -> Bool) -> EncodedTransaction? {
         let wanted = chunks.filter {
             $0.tag == 0 || ($0.tag != Self.blobsTag && isWanted($0.tag))
         }
@@ -152,7 +152,7 @@ public struct EncodedTransaction: Hashable, Sendable {
     }
 
     /// The transaction as sessions receive it: without the contents of blobs.
-    public var withoutBlobs: EncodedTransaction {
+    package var withoutBlobs: EncodedTransaction {
         chunks.last?.tag == Self.blobsTag ? filtered { _ in true } ?? self : self
     }
 
@@ -160,7 +160,7 @@ public struct EncodedTransaction: Hashable, Sendable {
     ///
     /// A newly encoded transaction can occupy twice its size. Cost: a copy of the bytes, if the
     /// spare capacity exceeds an eighth of them.
-    public var fitted: EncodedTransaction {
+    package var fitted: EncodedTransaction {
         guard bytes.capacity - bytes.count > bytes.count / 8 + 16 else { return self }
         return EncodedTransaction(
             bytes: bytes.withUnsafeBufferPointer { Array($0) }, chunks: chunks,
@@ -168,7 +168,7 @@ public struct EncodedTransaction: Hashable, Sendable {
     }
 
     /// The size of the blobs' contents in bytes.
-    public var blobBytes: Int {
+    package var blobBytes: Int {
         chunks.last.map { $0.tag == Self.blobsTag ? $0.range.count : 0 } ?? 0
     }
 
@@ -193,12 +193,12 @@ public struct EncodedTransaction: Hashable, Sendable {
     }
 
     /// Whether the transaction installs a model.
-    public var isModel: Bool { bytes[5] == 1 }
+    package var isModel: Bool { bytes[5] == 1 }
 
     /// Decodes only the header; the content of the result is empty.
     ///
     /// Throws ``CodingError``.
-    public func decodedHeader() throws(CodingError) -> Transaction {
+    package func decodedHeader() throws(CodingError) -> Transaction {
         var reader = ByteReader(bytes)
         var header = TransactionHeader()
         try header.decode(from: &reader)
@@ -208,7 +208,7 @@ public struct EncodedTransaction: Hashable, Sendable {
     /// Decodes the changes of all chunks.
     ///
     /// Throws ``CodingError``.
-    public func changes() throws(CodingError) -> [Change] {
+    package func changes() throws(CodingError) -> [Change] {
         var changes: [Change] = []
         var rest = changeReader
         while let change = try rest.next() { changes.append(change) }
@@ -216,14 +216,14 @@ public struct EncodedTransaction: Hashable, Sendable {
     }
 
     /// A reader of the changes of all chunks.
-    public var changeReader: ChangeReader {
+    package var changeReader: ChangeReader {
         ChangeReader(bytes, chunks.filter { $0.tag != 0 && $0.tag != Self.blobsTag })
     }
 
     /// Decodes the blobs.
     ///
     /// Throws ``CodingError``.
-    public func blobs() throws(CodingError) -> [Blob] {
+    package func blobs() throws(CodingError) -> [Blob] {
         guard let chunk = chunks.last, chunk.tag == Self.blobsTag else { return [] }
         var reader = ByteReader(bytes, in: chunk.range)
         var blobs: [Blob] = []

@@ -1,12 +1,12 @@
 /// An insert in a save that did not create a new object of its own.
-public struct InsertException: Hashable, Sendable {
+package struct InsertException: Hashable, Sendable {
     /// The index of the insert among those of the save, from 0.
-    public var index: Int
+    package var index: Int
     /// The resulting object; nil if the same save deleted it.
-    public var object: ObjectReference?
+    package var object: ObjectReference?
 
     /// Creates an exception: the insert `index` resulted in `object`.
-    public init(index: Int, object: ObjectReference?) {
+    package init(index: Int, object: ObjectReference?) {
         self.index = index
         self.object = object
     }
@@ -22,11 +22,11 @@ extension Transaction {
     ///
     /// New objects, in the order of their numbers, fill the indexes between the exceptions. A save
     /// that inserts only new objects has no exceptions.
-    public var outcomes: [ObjectReference?] { outcomes(inserted: insertedObjects) }
+    package var outcomes: [ObjectReference?] { outcomes(inserted: insertedObjects) }
 
     /// Returns ``outcomes``, given the inserted objects by number, for a transaction decoded
     /// without its content.
-    public func outcomes(inserted: [ObjectReference]) -> [ObjectReference?] {
+    package func outcomes(inserted: [ObjectReference]) -> [ObjectReference?] {
         if exceptions.isEmpty { return inserted }
         let named = Set(exceptions.compactMap(\.object))
         let others = inserted.filter { !named.contains($0) }
@@ -39,7 +39,7 @@ extension Transaction {
     }
 
     /// Returns the same transaction with the exceptions that result in these ``outcomes``.
-    public func withOutcomes(_ outcomes: [ObjectReference?]) -> Transaction {
+    package func withOutcomes(_ outcomes: [ObjectReference?]) -> Transaction {
         if outcomes.isEmpty, exceptions.isEmpty { return self }
         let inserted = Set(insertedObjects)
         let own = outcomes.compactMap { $0 }.filter { inserted.contains($0) }

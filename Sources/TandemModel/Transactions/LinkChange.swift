@@ -23,10 +23,10 @@ public struct LinkChange: Hashable, Sendable {
     ///
     /// For a removed member this is the old rank, otherwise the new one. In a save request, a
     /// member without a rank is appended.
-    public var rank: Rank?
+    package var rank: Rank?
 
     /// Creates a change of the member `target`.
-    public init(slot: Int, target: ObjectReference, _ action: Action, rank: Rank? = nil) {
+    package init(slot: Int, target: ObjectReference, _ action: Action, rank: Rank? = nil) {
         self.slot = slot
         self.target = target
         self.action = action
@@ -34,7 +34,7 @@ public struct LinkChange: Hashable, Sendable {
     }
 
     /// Creates the addition or removal of `target`.
-    public init(slot: Int, target: ObjectReference, isAdded: Bool, rank: Rank? = nil) {
+    package init(slot: Int, target: ObjectReference, isAdded: Bool, rank: Rank? = nil) {
         self.init(slot: slot, target: target, isAdded ? .add : .remove, rank: rank)
     }
 
@@ -43,24 +43,24 @@ public struct LinkChange: Hashable, Sendable {
 
     /// Returns whether `a` sorts before `b` in a change: by slot, then member, removals before
     /// additions.
-    public static func isBefore(_ a: LinkChange, _ b: LinkChange) -> Bool {
+    @usableFromInline package static func isBefore(_ a: LinkChange, _ b: LinkChange) -> Bool {
         (a.slot, a.target.number, a.action.rawValue) < (b.slot, b.target.number, b.action.rawValue)
     }
 
     /// The change that undoes this one.
-    public var reversed: LinkChange {
+    @usableFromInline package var reversed: LinkChange {
         LinkChange(slot: slot, target: target, isAdded: !isAdded, rank: rank)
     }
 }
 
 extension LinkChange {
     /// The minimum size of an encoded link change in bytes.
-    public static let minimumBytes = 12
+    package static let minimumBytes = 12
     /// The bit next to the action that indicates that a rank follows.
     private static let hasRank: UInt8 = 4
 
     /// Appends the binary form: slot, action, tag, number, and the rank if there is one.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.count(slot)
         writer.uint8(action.rawValue | (rank == nil ? 0 : Self.hasRank))
         writer.uint16(target.tag)
@@ -69,7 +69,7 @@ extension LinkChange {
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         let slot = try Change.slot(from: &reader)
         let start = reader.offset
         let code = try reader.uint8()

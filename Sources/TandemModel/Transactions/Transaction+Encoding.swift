@@ -2,7 +2,7 @@ extension Transaction {
     /// Returns the binary form; changes are sorted by entity and number first if necessary.
     ///
     /// Cost: one pass over the changes; rows are copied unchanged.
-    public func encoded() -> EncodedTransaction {
+    package func encoded() -> EncodedTransaction {
         guard case .objects(let changes) = content, !changes.isInOrder else { return encode() }
         var sorted = self
         sorted.content = .objects(changes.sorted(by: Change.isBefore))

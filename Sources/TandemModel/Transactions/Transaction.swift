@@ -19,7 +19,7 @@ public struct Principal: Hashable, Sendable {
     public var pid: UInt32
 
     /// Creates a principal.
-    public init(
+    package init(
         author: String = "", context: String = "", host: String = "", unit: String = "",
         uid: UInt32 = 0, gid: UInt32 = 0, pid: UInt32 = 0
     ) {
@@ -56,21 +56,21 @@ public struct Transaction: Hashable, Sendable {
     /// All transactions of a batch have the batch's id.
     public var saveID: [UInt8]
     /// The hash of the content that the client sent, without the numbers of new objects.
-    public var contentHash: StableHash
+    package var contentHash: StableHash
     /// The inserts that did not create new objects in the order of their numbers.
-    public var exceptions: [InsertException]
+    package var exceptions: [InsertException]
     /// The progress of the batch to which the transaction belongs, whose id is ``saveID``; nil for
     /// a save.
-    public var batch: BatchProgress?
+    package var batch: BatchProgress?
     /// The content.
     public var content: Content
     /// The blobs that rows of this transaction refer to and that the store did not have before.
     ///
     /// They are in the journal, for replay, but are not sent to sessions.
-    public var blobs: [Blob] = []
+    package var blobs: [Blob] = []
 
     /// Creates a transaction.
-    public init(
+    package init(
         position: UInt64 = 0, time: Int64 = 0, principal: Principal = Principal(),
         saveID: [UInt8] = [], contentHash: StableHash = StableHash(first: 0, second: 0),
         exceptions: [InsertException] = [], batch: BatchProgress? = nil, content: Content,

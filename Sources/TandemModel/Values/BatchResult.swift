@@ -7,7 +7,7 @@ public struct BatchResult: Hashable, Sendable {
     public var count: Int
 
     /// Creates the result for `count` objects, up to a position.
-    public init(position: Position, count: Int) {
+    package init(position: Position, count: Int) {
         self.position = position
         self.count = count
     }

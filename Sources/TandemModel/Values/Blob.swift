@@ -9,20 +9,20 @@
 ///     reference := first bytes (64) SHA-256 (32) length (4, little-endian)
 public struct BlobReference: Hashable, Sendable, CustomStringConvertible {
     /// The size in bytes above which data or a text is stored outside the row.
-    public static let inlineLimit = 64 << 10
+    package static let inlineLimit = 64 << 10
     /// The size of a reference in bytes.
-    public static let byteCount = BlobReference.prefixBytes + BlobReference.tailBytes
+    package static let byteCount = BlobReference.prefixBytes + BlobReference.tailBytes
     private static let prefixBytes = 64
     /// The size of hash and length.
     static let tailBytes = 36
 
     /// The reference as it is stored in rows and keys.
-    public let bytes: [UInt8]
+    package let bytes: [UInt8]
 
     /// Creates the reference to content of more than ``inlineLimit`` bytes.
     ///
     /// Cost: a SHA-256 of the content.
-    public init(of content: [UInt8]) {
+    package init(of content: [UInt8]) {
         precondition(content.count > Self.inlineLimit, "Content this short belongs in the row.")
         precondition(content.count <= UInt32.max, "A blob has at most 4 GiB.")
         var writer = ByteWriter(capacity: Self.byteCount)
@@ -38,14 +38,14 @@ public struct BlobReference: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Creates a reference from its bytes; returns nil if they can't be a reference.
-    public init?(bytes: some Collection<UInt8>) {
+    package init?(bytes: some Collection<UInt8>) {
         guard bytes.count == Self.byteCount else { return nil }
         self.bytes = Array(bytes)
         guard length > Self.inlineLimit else { return nil }
     }
 
     /// Reads a reference or throws ``CodingError``.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         guard let reference = BlobReference(bytes: try reader.raw(Self.byteCount)) else {
             throw CodingError(expected: "a reference to a blob", offset: start)
@@ -64,14 +64,14 @@ public struct BlobReference: Hashable, Sendable, CustomStringConvertible {
     /// Returns whether the length and the first bytes of the content match.
     ///
     /// Content that matches and has the right hash is the content of this reference.
-    public func fits(_ content: UnsafeRawBufferPointer) -> Bool {
+    package func fits(_ content: UnsafeRawBufferPointer) -> Bool {
         content.count == length && content.starts(with: bytes[..<Self.prefixBytes])
     }
 
     /// Returns whether this is the reference to `content`.
     ///
     /// Cost: a SHA-256 of the content.
-    public func stands(for content: [UInt8]) -> Bool {
+    package func stands(for content: [UInt8]) -> Bool {
         content.count == length && content.count > Self.inlineLimit
             && BlobReference(of: content) == self
     }
@@ -85,14 +85,14 @@ public struct BlobReference: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// The content of a blob and the reference to it that rows hold.
-public struct Blob: Hashable, Sendable {
+package struct Blob: Hashable, Sendable {
     /// The reference that rows hold.
-    public let reference: BlobReference
+    package let reference: BlobReference
     /// The content.
-    public let content: [UInt8]
+    package let content: [UInt8]
 
     /// Creates a blob from its content, which is hashed.
-    public init(_ content: [UInt8]) {
+    package init(_ content: [UInt8]) {
         reference = BlobReference(of: content)
         self.content = content
     }

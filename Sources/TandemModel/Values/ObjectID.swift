@@ -13,7 +13,7 @@ public struct ObjectReference: Hashable, Sendable, Comparable {
 
     /// Creates a reference to object `number` of the entity `tag`.
     @inlinable
-    public init(tag: EntityTag, number: ObjectNumber) {
+    package init(tag: EntityTag, number: ObjectNumber) {
         self.tag = tag
         self.number = number
     }

@@ -19,7 +19,7 @@ public struct Position: Hashable, Sendable, Comparable, LosslessStringConvertibl
     public var number: UInt64
 
     /// Creates the position after transaction `number` of the given log and epoch.
-    public init(log: LogID, epoch: UInt32, number: UInt64) {
+    @usableFromInline package init(log: LogID, epoch: UInt32, number: UInt64) {
         self.log = log
         self.epoch = epoch
         self.number = number
@@ -46,7 +46,7 @@ public struct Position: Hashable, Sendable, Comparable, LosslessStringConvertibl
     }
 
     /// Returns the position with another number in the same log and epoch.
-    public func at(_ number: UInt64) -> Position {
+    @usableFromInline package func at(_ number: UInt64) -> Position {
         Position(log: log, epoch: epoch, number: number)
     }
 

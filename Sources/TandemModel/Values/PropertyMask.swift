@@ -1,30 +1,30 @@
 /// A set of properties of one entity, by slot; at most ``capacity`` properties.
 public struct PropertyMask: Hashable, Sendable {
     /// The slots 0 to 63.
-    public var low: UInt64
+    @usableFromInline package var low: UInt64
     /// The slots 64 to 127.
-    public var high: UInt64
+    @usableFromInline package var high: UInt64
 
     /// The maximum number of properties of an entity, inherited ones included.
-    public static let capacity = 128
+    @usableFromInline package static let capacity = 128
 
     /// Creates the empty set.
     @inlinable
-    public init() {
+    package init() {
         low = 0
         high = 0
     }
 
     /// Creates the set with the given words.
     @inlinable
-    public init(low: UInt64, high: UInt64) {
+    package init(low: UInt64, high: UInt64) {
         self.low = low
         self.high = high
     }
 
     /// Creates the set of the given slots.
     @inlinable
-    public init(_ slots: some Sequence<Int>) {
+    package init(_ slots: some Sequence<Int>) {
         self.init()
         for slot in slots { insert(slot) }
     }
@@ -34,13 +34,13 @@ public struct PropertyMask: Hashable, Sendable {
 
     /// Adds a slot.
     @inlinable
-    public mutating func insert(_ slot: Int) {
+    package mutating func insert(_ slot: Int) {
         if slot < 64 { low |= 1 << UInt64(slot) } else { high |= 1 << UInt64(slot - 64) }
     }
 
     /// Removes a slot.
     @inlinable
-    public mutating func remove(_ slot: Int) {
+    package mutating func remove(_ slot: Int) {
         if slot < 64 { low &= ~(1 << UInt64(slot)) } else { high &= ~(1 << UInt64(slot - 64)) }
     }
 
@@ -52,25 +52,25 @@ public struct PropertyMask: Hashable, Sendable {
 
     /// Returns the slots that are in either set.
     @inlinable
-    public func union(_ other: PropertyMask) -> PropertyMask {
+    package func union(_ other: PropertyMask) -> PropertyMask {
         PropertyMask(low: low | other.low, high: high | other.high)
     }
 
     /// Returns the slots that are in both sets.
     @inlinable
-    public func intersection(_ other: PropertyMask) -> PropertyMask {
+    package func intersection(_ other: PropertyMask) -> PropertyMask {
         PropertyMask(low: low & other.low, high: high & other.high)
     }
 
     /// Returns the slots that are not in the other set.
     @inlinable
-    public func subtracting(_ other: PropertyMask) -> PropertyMask {
+    package func subtracting(_ other: PropertyMask) -> PropertyMask {
         PropertyMask(low: low & ~other.low, high: high & ~other.high)
     }
 
     /// Returns whether all slots are below `count`.
     @inlinable
-    public func isWithin(_ count: Int) -> Bool {
+    package func isWithin(_ count: Int) -> Bool {
         let used =
             high != 0 ? 128 - high.leadingZeroBitCount : 64 - low.leadingZeroBitCount
         return used <= count

@@ -6,15 +6,15 @@
 ///
 ///     let ranks = Rank.between(nil, nil, count: 2)        // of a list that was empty
 ///     let middle = Rank.between(ranks?[0], ranks?[1])     // of a member inserted between the two
-public struct Rank: Hashable, Comparable, Sendable {
+package struct Rank: Hashable, Comparable, Sendable {
     /// The maximum size of a rank in bytes.
-    public static let byteLimit = 24
+    package static let byteLimit = 24
 
     /// The bytes: at least one, the last of which is not zero.
-    public let bytes: [UInt8]
+    package let bytes: [UInt8]
 
     /// Creates a rank from its bytes; returns nil if they are not a rank.
-    public init?(_ bytes: some Collection<UInt8>) {
+    package init?(_ bytes: some Collection<UInt8>) {
         guard bytes.count <= Self.byteLimit, let last = Array(bytes).last, last != 0 else {
             return nil
         }
@@ -28,13 +28,13 @@ public struct Rank: Hashable, Comparable, Sendable {
     }
 
     /// Compares byte by byte; a prefix sorts before its continuations.
-    public static func < (a: Rank, b: Rank) -> Bool { a.bytes.lexicographicallyPrecedes(b.bytes) }
+    package static func < (a: Rank, b: Rank) -> Bool { a.bytes.lexicographicallyPrecedes(b.bytes) }
 
 }
 
 extension Rank: CustomStringConvertible {
     /// The rank as hexadecimal digits.
-    public var description: String {
+    package var description: String {
         bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 }
@@ -50,7 +50,7 @@ extension Rank {
     /// Nil for `low` or `high` means an end of the list. The result is nil if there is no room for
     /// ranks of at most `limit` bytes, or if `low` is not below `high`. Cost: linear in `count`,
     /// and in the length of the common prefix.
-    public static func between(
+    package static func between(
         _ low: Rank?, _ high: Rank?, count: Int = 1, limit: Int = byteLimit
     ) -> [Rank]? {
         if count == 0 { return [] }
@@ -158,12 +158,12 @@ private struct Digits {
 
 extension ByteWriter {
     /// Appends a rank.
-    public mutating func rank(_ rank: Rank) { blob(rank.bytes) }
+    package mutating func rank(_ rank: Rank) { blob(rank.bytes) }
 }
 
 extension ByteReader {
     /// Reads a rank or throws `CodingError`.
-    public mutating func rank() throws(CodingError) -> Rank {
+    package mutating func rank() throws(CodingError) -> Rank {
         let start = offset
         guard let rank = Rank(try blob()) else {
             throw CodingError(

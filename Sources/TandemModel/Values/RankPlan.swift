@@ -9,12 +9,12 @@ import Algorithms
 ///
 ///     let plan = RankPlan([(a, rankOfA), (c, nil), (b, rankOfB)])
 ///     plan.changed                                        // [c: a rank between the two]
-public struct RankPlan: Sendable {
+package struct RankPlan: Sendable {
     /// A member and its present rank; nil if it has none yet.
-    public typealias Place = (member: ObjectReference, rank: Rank?)
+    package typealias Place = (member: ObjectReference, rank: Rank?)
 
     /// The ranks of the members that are moved or added.
-    public private(set) var changed: [ObjectReference: Rank] = [:]
+    package private(set) var changed: [ObjectReference: Rank] = [:]
     private let places: [Place]
     /// The members, by index, that keep their ranks.
     private var keeps: [Bool]
@@ -22,7 +22,7 @@ public struct RankPlan: Sendable {
     /// Creates a plan for distinct members in the requested order.
     ///
     /// Cost: O(n log n); parts that are already in order cost little.
-    public init(_ places: [Place]) {
+    package init(_ places: [Place]) {
         self.places = places
         keeps = Self.longestRun(places)
         var start = 0
@@ -99,7 +99,7 @@ public struct RankPlan: Sendable {
     }
 
     /// Returns whether `a` sorts before `b`: by rank, unranked members last, equal ranks by number.
-    public static func isBefore(_ a: Place, _ b: Place) -> Bool {
+    package static func isBefore(_ a: Place, _ b: Place) -> Bool {
         guard let first = a.rank, let second = b.rank, first != second else {
             if (a.rank == nil) != (b.rank == nil) { return b.rank == nil }
             return a.member.number < b.member.number

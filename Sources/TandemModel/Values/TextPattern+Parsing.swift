@@ -1,13 +1,13 @@
 /// A syntax error in a pattern.
-public struct PatternError: Error, Hashable, Sendable, CustomStringConvertible {
+package struct PatternError: Error, Hashable, Sendable, CustomStringConvertible {
     /// A description of the problem, as a sentence.
-    public var message: String
+    package var message: String
     /// The number of the character at which the problem was found, from 1; nil if it concerns the
     /// whole pattern.
-    public var place: Int?
+    package var place: Int?
 
     /// The error, such as `at character 4: …`.
-    public var description: String { place.map { "at character \($0): \(message)" } ?? message }
+    package var description: String { place.map { "at character \($0): \(message)" } ?? message }
 }
 
 /// A node of a pattern's syntax tree.

@@ -8,13 +8,13 @@
 ///
 ///     let pattern = try TextPattern("[A-Z]{3}-\\d+")
 ///     pattern.matches("CMR-9")    // true
-public struct TextPattern: Hashable, Sendable {
+package struct TextPattern: Hashable, Sendable {
     /// The maximum number of characters of a pattern.
-    public static let lengthLimit = 1_000
+    package static let lengthLimit = 1_000
     /// The maximum number of instructions of a pattern, with all repetitions unrolled.
-    public static let sizeLimit = 2_000
+    package static let sizeLimit = 2_000
     /// The maximum number of steps for matching a text; they take tens of milliseconds.
-    public static let stepLimit = 4_000_000
+    package static let stepLimit = 4_000_000
 
     enum Instruction: Hashable, Sendable {
         case one(ScalarSet)
@@ -25,11 +25,11 @@ public struct TextPattern: Hashable, Sendable {
     }
 
     /// The source text of the pattern.
-    public let text: String
+    package let text: String
     private let program: [Instruction]
 
     /// Parses a pattern; the error gives the problem and the number of the character.
-    public init(_ text: String) throws(PatternError) {
+    package init(_ text: String) throws(PatternError) {
         self.text = text
         var parser = PatternParser(text)
         var builder = PatternBuilder()
@@ -40,7 +40,7 @@ public struct TextPattern: Hashable, Sendable {
     /// Returns whether the whole text matches; nil if matching took more than ``stepLimit`` steps.
     ///
     /// Cost: at most the number of characters of the text times the size of the pattern.
-    public func matches(_ text: String) -> Bool? { matches(text, steps: Self.stepLimit) }
+    package func matches(_ text: String) -> Bool? { matches(text, steps: Self.stepLimit) }
 
     func matches(_ text: String, steps limit: Int) -> Bool? {
         var scalars = text.unicodeScalars.makeIterator()

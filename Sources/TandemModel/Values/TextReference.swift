@@ -9,27 +9,27 @@
 ///     reference := first bytes (512) FF SHA-256 (32) length (4, little-endian)
 public struct TextReference: Hashable, Sendable, CustomStringConvertible {
     /// The number of bytes of the text in the reference.
-    public static let beginningBytes = 512
+    package static let beginningBytes = 512
     /// The size of a reference in bytes.
-    public static let byteCount = beginningBytes + 1 + 36
+    package static let byteCount = beginningBytes + 1 + 36
 
     /// The reference as it is stored in rows and keys.
-    public let bytes: [UInt8]
+    package let bytes: [UInt8]
 
     /// Creates the reference to a text of more than ``BlobReference/inlineLimit`` bytes.
     ///
     /// Cost: a SHA-256 of the text.
-    public init(of text: String) { self.init(Blob(Array(text.utf8))) }
+    package init(of text: String) { self.init(Blob(Array(text.utf8))) }
 
     /// Creates the reference to a text whose UTF-8 is the content of a blob.
-    public init(_ blob: Blob) {
+    package init(_ blob: Blob) {
         bytes =
             blob.content.prefix(Self.beginningBytes) + [0xff]
             + blob.reference.bytes.suffix(BlobReference.tailBytes)
     }
 
     /// Creates a reference from its bytes; returns nil if they can't be a reference.
-    public init?(bytes: some Collection<UInt8>) {
+    package init?(bytes: some Collection<UInt8>) {
         let bytes = Array(bytes)
         guard bytes.count == Self.byteCount, bytes[Self.beginningBytes] == 0xff else { return nil }
         self.bytes = bytes
@@ -37,7 +37,7 @@ public struct TextReference: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Reads a reference or throws ``CodingError``.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         guard let reference = TextReference(bytes: try reader.raw(Self.byteCount)) else {
             throw CodingError(expected: "a reference to a text", offset: start)
@@ -46,10 +46,10 @@ public struct TextReference: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The reference to the blob that has the text's UTF-8.
-    public var blob: BlobReference { BlobReference(of: self) }
+    package var blob: BlobReference { BlobReference(of: self) }
 
     /// The first bytes of the text; the last code point may be cut.
-    public var beginning: ArraySlice<UInt8> { bytes[..<Self.beginningBytes] }
+    package var beginning: ArraySlice<UInt8> { bytes[..<Self.beginningBytes] }
 
     /// The length of the text in bytes.
     public var length: Int { bytes.suffix(4).reversed().reduce(0) { $0 << 8 | Int($1) } }
@@ -57,7 +57,7 @@ public struct TextReference: Hashable, Sendable, CustomStringConvertible {
     /// Returns whether the length and the first bytes of the content match.
     ///
     /// Content that matches and has the right hash is the text of this reference.
-    public func fits(_ content: [UInt8]) -> Bool {
+    package func fits(_ content: [UInt8]) -> Bool {
         content.count == length && content.starts(with: beginning)
     }
 
@@ -65,7 +65,7 @@ public struct TextReference: Hashable, Sendable, CustomStringConvertible {
     public var description: String { blob.description }
 
     /// The beginning up to the last whole code point, followed by the hash; unique to the text.
-    public var name: String {
+    package var name: String {
         var end = Self.beginningBytes
         while end > 0, bytes[end - 1] & 0xc0 == 0x80 { end -= 1 }
         return String(decoding: bytes[..<max(0, end - 1)], as: UTF8.self) + "… \(self)"

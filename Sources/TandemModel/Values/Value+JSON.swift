@@ -7,7 +7,7 @@ extension Value {
     /// Dates are ISO 8601 with a zone or seconds since 1970; data is base64; uuid, url and decimal
     /// are strings. An integer is accepted for a double, an integer in range for a decimal.
     /// Infinite doubles are the strings `Infinity` and `-Infinity`.
-    public init?(json: JSON, type: AttributeType) {
+    package init?(json: JSON, type: AttributeType) {
         switch (type, json) {
         case (_, .null): self = .null
         case (.bool, .bool(let value)): self = .bool(value)
@@ -49,7 +49,7 @@ extension Value {
     /// JSON has no infinite numbers: they are written as the strings `Infinity` and `-Infinity`,
     /// which can be read again. NaN is written as `NaN`, which no attribute accepts. A reference
     /// requires the model and is written by the caller.
-    public var json: JSON {
+    package var json: JSON {
         switch self {
         case .null: .null
         case .bool(let value): .bool(value)

@@ -64,7 +64,7 @@ public enum Value: Hashable, Sendable {
     /// references.
     ///
     /// Cost: a SHA-256 of such a value.
-    public var inRow: Value {
+    package var inRow: Value {
         switch self {
         case .data(let bytes) where bytes.count > BlobReference.inlineLimit:
             .blob(BlobReference(of: bytes))
@@ -83,7 +83,7 @@ public enum Value: Hashable, Sendable {
     }
 
     /// The reference to the content that is stored outside the row; nil for all other values.
-    public var outside: BlobReference? {
+    package var outside: BlobReference? {
         switch self {
         case .blob(let blob): blob
         case .longText(let text): text.blob
@@ -92,7 +92,7 @@ public enum Value: Hashable, Sendable {
     }
 
     /// Returns the value with the content that was fetched through ``outside``.
-    public func whole(_ content: [UInt8]) -> Value {
+    @usableFromInline package func whole(_ content: [UInt8]) -> Value {
         if case .longText = self { return .string(String(decoding: content, as: UTF8.self)) }
         return .data(content)
     }
@@ -131,7 +131,7 @@ public enum AttributeType: String, Hashable, Sendable, CaseIterable {
 
 extension Value {
     /// Appends the value's binary form: a tag byte and the content.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         switch self {
         case .null: writer.uint8(0)
         case .bool(let value):
@@ -172,7 +172,7 @@ extension Value {
     }
 
     /// Reads a value's binary form or throws ``CodingError``.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         switch try reader.uint8() {
         case 0: self = .null

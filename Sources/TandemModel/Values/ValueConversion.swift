@@ -4,14 +4,14 @@ import FoundationEssentials
 ///
 /// It is a pure function of the value, as replay requires (law 6). A value that can't be converted
 /// becomes null.
-public struct ValueConversion: Hashable, Sendable {
+package struct ValueConversion: Hashable, Sendable {
     /// The type before.
-    public let from: AttributeType
+    package let from: AttributeType
     /// The type after.
-    public let to: AttributeType
+    package let to: AttributeType
 
     /// Creates the conversion between two types; returns nil if there is none.
-    public init?(from: AttributeType, to: AttributeType) {
+    package init?(from: AttributeType, to: AttributeType) {
         guard from != to, ValueConversion.isKnown(from, to) else { return nil }
         self.from = from
         self.to = to
@@ -30,7 +30,7 @@ public struct ValueConversion: Hashable, Sendable {
     }
 
     /// A description of the conversion, and of its effect on values that can't be converted.
-    public var summary: String {
+    package var summary: String {
         switch (from, to) {
         case (_, .string): "values are converted to their text"
         case (.string, _): "texts are parsed as \(to.rawValue), others are lost"
@@ -43,7 +43,7 @@ public struct ValueConversion: Hashable, Sendable {
     }
 
     /// Returns the value in the other type; null if it can't be converted.
-    public func callAsFunction(_ value: Value) -> Value {
+    package func callAsFunction(_ value: Value) -> Value {
         switch value {
         case .null, .data, .blob, .longText, .reference: .null
         case .string(let text): read(text)

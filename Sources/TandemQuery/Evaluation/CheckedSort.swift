@@ -1,25 +1,25 @@
 /// A sort that calls a check periodically, so that a long sort can be paused or ended.
 ///
 /// The interval spans the sorts of one value, so that many short sorts are checked too.
-public struct CheckedSort {
+@usableFromInline package struct CheckedSort {
     /// The number of comparisons since the last check.
     @usableFromInline var comparisons = 0
 
     /// The number of comparisons between two checks, about a millisecond.
-    @inlinable public static var interval: Int { 1 << 16 }
+    @inlinable package static var interval: Int { 1 << 16 }
 
     /// The number of elements up to which a sort is too short for a check within it.
-    @inlinable public static var uncheckedElements: Int { 1 << 14 }
+    @inlinable package static var uncheckedElements: Int { 1 << 14 }
 
     /// Creates a sort that has made no comparisons.
-    @inlinable public init() {}
+    @inlinable package init() {}
 
     /// Sorts elements; throws the errors of the check, with the elements in any order.
     ///
     /// Public, because the compiler does not specialize package generics for another module's
     /// elements, and this sort then takes three times as long.
     @inlinable
-    public mutating func sort<Elements, Failure>(
+    package mutating func sort<Elements, Failure>(
         _ elements: inout Elements,
         by precedes: (Elements.Element, Elements.Element) -> Bool,
         _ check: () throws(Failure) -> Void

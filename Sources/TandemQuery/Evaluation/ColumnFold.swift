@@ -1,4 +1,4 @@
-public import TandemModel
+package import TandemModel
 
 /// The aggregation of a value fetch, which makes rows from objects that are added in the request's
 /// order.
@@ -10,14 +10,14 @@ public import TandemModel
 /// Values are equal if they sort equally: 0.0 equals -0.0; 1 and 1.0 never occur in one column.
 /// Sums do not depend on the order of objects. Cost: each object is visited once; memory is needed
 /// for the rows, and for the numbers that are summed.
-public struct ColumnFold {
+package struct ColumnFold {
     private let columns: CompiledColumns
     /// The rows of objects, or the groups found so far.
     private var groups: [Group] = []
     /// The indexes of groups or distinct rows, by their encoded values.
     private var known: [[UInt8]: Int] = [:]
     /// The approximate size, in bytes, of the rows and the summed numbers.
-    public private(set) var bytes = 0
+    package private(set) var bytes = 0
 
     fileprivate struct Group {
         /// The encoded values that identify the group and determine the order of groups.
@@ -34,7 +34,7 @@ public struct ColumnFold {
     }
 
     /// Creates a fold without rows.
-    public init(_ columns: CompiledColumns) {
+    package init(_ columns: CompiledColumns) {
         self.columns = columns
         // Without `groupBy`, all objects are one group, which exists even if there are no objects.
         if columns.columns.isGrouped, columns.columns.groupBy.isEmpty {
@@ -44,7 +44,7 @@ public struct ColumnFold {
     }
 
     /// Adds an object by the values of its key paths.
-    public mutating func add(_ values: [Value]) {
+    package mutating func add(_ values: [Value]) {
         if columns.columns.isGrouped { return addToGroup(values) }
         let row = columns.places.map { place in place.map { values[$0] } ?? .null }
         if columns.columns.isDistinct {
@@ -59,7 +59,7 @@ public struct ColumnFold {
     ///
     /// The result is nil if the reader does not hold a text that the condition on groups needs.
     /// Calls `check` periodically, and throws its errors.
-    public func rows<R: GraphReader & ~Copyable, Failure>(
+    package func rows<R: GraphReader & ~Copyable, Failure>(
         _ reader: borrowing R, _ check: () throws(Failure) -> Void
     ) throws(Failure) -> [[Value]]? {
         var rows: [[Value]]

@@ -1,12 +1,12 @@
-public import TandemModel
+package import TandemModel
 
 /// The columns of a value fetch, resolved against a model.
-public struct CompiledColumns: Sendable {
+package struct CompiledColumns: Sendable {
     /// The columns as declared.
-    public let columns: FetchColumns
+    package let columns: FetchColumns
     /// The request for the objects; its refresh key paths are the ones that columns and groups
     /// read.
-    public let objects: CompiledRequest
+    package let objects: CompiledRequest
     let request: FetchDescriptor
     /// The index of each column's value among the key paths; nil for the number of objects.
     let places: [Int?]
@@ -29,7 +29,7 @@ public struct CompiledColumns: Sendable {
     /// - `usage` for groups sorted by something other than a column, or for a condition on groups
     ///   without groups
     /// - `invalidPredicate` for a condition on groups over something other than columns
-    public init(
+    package init(
         _ columns: FetchColumns, of request: FetchDescriptor, in model: CompiledModel
     ) throws(TandemError) {
         let most = FetchColumns.maximumColumns
@@ -136,7 +136,7 @@ public struct CompiledColumns: Sendable {
 
     /// Returns the values of the key paths from an object, in order; nil if the reader does not
     /// hold one.
-    public func values<R: GraphReader & ~Copyable>(
+    package func values<R: GraphReader & ~Copyable>(
         _ object: ObjectReference, _ row: Row, _ reader: borrowing R
     ) -> [Value]? {
         row.withView { row in

@@ -1,5 +1,5 @@
 import FoundationEssentials
-public import TandemModel
+package import TandemModel
 
 extension CompiledRequest {
     /// Returns the encoded sort keys, without the object's number; nil if the reader lacks an
@@ -7,14 +7,14 @@ extension CompiledRequest {
     ///
     /// Byte order is sort order: nil sorts first, descending keys are inverted. Append the number
     /// for a total order.
-    public func sortKey<R: GraphReader & ~Copyable>(
+    package func sortKey<R: GraphReader & ~Copyable>(
         _ object: ObjectReference, _ row: Row, _ reader: borrowing R
     ) -> [UInt8]? {
         row.withView { sortKey(object, $0, reader) }
     }
 
     /// Returns the encoded sort keys of a borrowed row.
-    public func sortKey<R: GraphReader & ~Copyable>(
+    package func sortKey<R: GraphReader & ~Copyable>(
         _ object: ObjectReference, _ row: RowView, _ reader: borrowing R
     ) -> [UInt8]? {
         guard let evaluation = evaluation(object, row) else { return nil }
@@ -41,7 +41,7 @@ extension CompiledRequest {
     }
 
     /// Returns the name of the object's section; `""` without a section key path.
-    public func section<R: GraphReader & ~Copyable>(
+    package func section<R: GraphReader & ~Copyable>(
         _ object: ObjectReference, _ row: Row, _ reader: borrowing R
     ) -> SectionName {
         guard let sectionPath else { return .known("") }
@@ -58,7 +58,7 @@ extension CompiledRequest {
     ///
     /// The values of a path that ends in a relationship are its members, in any order. The result
     /// has at most 64 bytes: a longer one is replaced by its hash.
-    public func refreshValues<R: GraphReader & ~Copyable>(
+    package func refreshValues<R: GraphReader & ~Copyable>(
         _ object: ObjectReference, _ row: Row, _ reader: borrowing R
     ) -> [UInt8]? {
         row.withView { refreshValues(object, $0, reader) }

@@ -1,14 +1,14 @@
 import TandemModel
 
 /// A component of a sort order that is a plain column of the object's own row.
-public struct SortColumn: Hashable, Sendable {
+package struct SortColumn: Hashable, Sendable {
     /// The attribute or to-one relationship.
-    public var slot: Int
+    package var slot: Int
     /// Whether the order is ascending.
-    public var ascending: Bool
+    package var ascending: Bool
 
     /// Creates a component.
-    public init(slot: Int, ascending: Bool) {
+    package init(slot: Int, ascending: Bool) {
         self.slot = slot
         self.ascending = ascending
     }
@@ -20,14 +20,14 @@ extension CompiledRequest {
     ///
     /// True without a predicate. Constraints that are not exact (``SlotConstraint/isExact``) still
     /// have to be checked on the row.
-    public var constraintsDecide: Bool {
+    package var constraintsDecide: Bool {
         predicate.map { ConstraintFinder.decide($0, of: entity) } ?? true
     }
 
     /// The sort order as columns of the object's own row; empty without sort keys.
     ///
     /// Nil if the order depends on related objects or folds texts.
-    public var sortColumns: [SortColumn]? {
+    package var sortColumns: [SortColumn]? {
         var columns: [SortColumn] = []
         for (path, key) in sort {
             guard let slot = path.ownSlot, key.selector == .compare else { return nil }
@@ -41,19 +41,19 @@ extension CompiledRequest {
     /// Every matching object satisfies the constraints of at least one alternative. Each
     /// alternative includes the constraints of the rest of the predicate. An `OR` is omitted if one
     /// of its alternatives has no constraints of its own.
-    public var alternatives: [[[SlotConstraint]]] {
+    package var alternatives: [[[SlotConstraint]]] {
         predicate.map { ConstraintFinder.alternatives($0, of: entity) } ?? []
     }
 
     /// The objects that a to-many relationship must contain, according to the top level of the
     /// predicate.
-    public var requiredMembers: [RequiredMember] {
+    package var requiredMembers: [RequiredMember] {
         RequiredMember.members(of: request.predicate, entity, model)
     }
 
     /// The conditions on related objects at the top level of the predicate; one or more per
     /// relationship.
-    public var relatedConditions: [RelatedCondition] {
+    package var relatedConditions: [RelatedCondition] {
         RelatedCondition.conditions(of: request.predicate, entity, model)
     }
 }
@@ -62,7 +62,7 @@ extension SlotConstraint {
     /// Whether the matching objects are exactly those between two keys of an index over the slot.
     ///
     /// Blob contents, NaN and decimals are left to the predicate.
-    public var isExact: Bool {
+    package var isExact: Bool {
         switch condition {
         case .equals(let value): value.isNull || value.hasExactKey
         case .anyOf(let values): values.allSatisfy(\.hasExactKey)

@@ -5,31 +5,31 @@ public import TandemModel
 /// A compiled request is immutable: compile it once and evaluate it for every row. A row must be
 /// valid for its entity in the same model. If a reader lacks something on which the answer depends,
 /// the result is nil, which means unknown.
-public struct CompiledRequest: Sendable {
+@usableFromInline package struct CompiledRequest: Sendable {
     /// The request as declared.
-    public let request: FetchDescriptor
+    @usableFromInline package let request: FetchDescriptor
     /// The key path of section names.
-    public let sectionKeyPath: String?
+    package let sectionKeyPath: String?
     /// The key paths whose values refresh a row.
-    public var refreshKeyPaths: [String] { refresh.map(\.keyPath) }
+    package var refreshKeyPaths: [String] { refresh.map(\.keyPath) }
     /// The model.
-    public let model: CompiledModel
+    package let model: CompiledModel
     /// The fetched entity.
-    public let entity: CompiledEntity
+    @usableFromInline package let entity: CompiledEntity
     /// Every key path on which the request depends.
-    public let paths: [ObservedPath]
+    package let paths: [ObservedPath]
     /// The constraints on the object's own attributes and to-one relationships at the top level of
     /// the predicate.
-    public let constraints: [SlotConstraint]
+    package let constraints: [SlotConstraint]
     /// Whether the predicate depends on related objects.
-    public let predicateUsesRelated: Bool
+    package let predicateUsesRelated: Bool
     /// Whether the predicate compares texts of the object's own row, which may be stored outside
     /// the row.
-    public let predicateReadsTexts: Bool
+    package let predicateReadsTexts: Bool
     /// Whether sort keys or sections depend on related objects, through to-one relationships.
-    public let keysUseRelated: Bool
+    package let keysUseRelated: Bool
     /// Whether any path contains a to-many relationship.
-    public let usesToMany: Bool
+    package let usesToMany: Bool
 
     let predicate: PredicateNode?
     let sort: [(path: CompiledPath, key: SortComponent)]
@@ -41,7 +41,8 @@ public struct CompiledRequest: Sendable {
     /// Returns the same request compiled in another model, or in a copy of the model.
     ///
     /// Throws ``TandemError`` like ``init(_:sectionKeyPath:refreshKeyPaths:in:)``.
-    public func compiled(in model: CompiledModel) throws(TandemError) -> CompiledRequest {
+    @usableFromInline
+    package func compiled(in model: CompiledModel) throws(TandemError) -> CompiledRequest {
         try CompiledRequest(
             request, sectionKeyPath: sectionKeyPath, refreshKeyPaths: refreshKeyPaths, in: model)
     }
@@ -52,7 +53,7 @@ public struct CompiledRequest: Sendable {
     /// `invalidPredicate`. Predicates are invalid for a to-many path without a quantifier, for
     /// types that don't fit, and for an order or section through a to-many relationship. The
     /// error's offset refers to the predicate's ``ObjectPredicate/format``.
-    public init(
+    package init(
         _ request: FetchDescriptor, sectionKeyPath: String? = nil, refreshKeyPaths: [String] = [],
         in model: CompiledModel
     ) throws(TandemError) {
@@ -90,7 +91,7 @@ public struct CompiledRequest: Sendable {
     }
 
     /// Returns whether objects of an entity can be in the result.
-    public func includes(tag: EntityTag) -> Bool {
+    @inlinable package func includes(tag: EntityTag) -> Bool {
         tag == entity.tag || request.includesSubentities && entity.includes(tag)
     }
 
@@ -99,14 +100,14 @@ public struct CompiledRequest: Sendable {
     /// Returns whether an object matches; nil if that depends on something that the reader lacks.
     ///
     /// Cost: well below a microsecond if the predicate depends only on the row.
-    public func matches<R: GraphReader & ~Copyable>(
+    package func matches<R: GraphReader & ~Copyable>(
         _ object: ObjectReference, _ row: Row, _ reader: borrowing R
     ) -> Bool? {
         row.withView { matches(object, $0, reader) }
     }
 
     /// Returns whether an object with a borrowed row matches.
-    public func matches<R: GraphReader & ~Copyable>(
+    package func matches<R: GraphReader & ~Copyable>(
         _ object: ObjectReference, _ row: RowView, _ reader: borrowing R
     ) -> Bool? {
         guard includes(tag: row.tag), let evaluation = evaluation(object, row) else { return false }
@@ -144,7 +145,7 @@ struct EmptyReader: GraphReader {
 
 extension ObservedPath {
     /// Whether the path depends only on the object's own row.
-    public var staysInRow: Bool {
+    package var staysInRow: Bool {
         hops.isEmpty || hops.count == 1 && final == nil && !hops[0].isToMany
     }
 }

@@ -1,7 +1,7 @@
 public import TandemModel
 
 /// The result of looking up an object.
-public enum RowLookup: Sendable {
+@usableFromInline package enum RowLookup: Sendable {
     /// The object's row.
     case row(Row)
     /// The object does not exist.
@@ -11,7 +11,7 @@ public enum RowLookup: Sendable {
 }
 
 /// The result of looking up an object, with a borrowed row.
-public enum BorrowedRow {
+@usableFromInline package enum BorrowedRow {
     /// The object's row, valid during the call.
     case row(RowView)
     /// The object does not exist.
@@ -22,7 +22,7 @@ public enum BorrowedRow {
 
 /// The source of objects for an evaluator: the store's snapshot in the daemon, the row cache in a
 /// client.
-public protocol GraphReader: ~Copyable {
+@usableFromInline package protocol GraphReader: ~Copyable {
     /// Returns the row of an object.
     func row(of object: ObjectReference) -> RowLookup
     /// Calls `body` once with the borrowed row of an object, which must not escape from `body`.
@@ -38,7 +38,7 @@ public protocol GraphReader: ~Copyable {
 
 extension GraphReader where Self: ~Copyable {
     /// Lends the row that ``row(of:)`` returns.
-    public func withRow(of object: ObjectReference, _ body: (BorrowedRow) -> Void) {
+    package func withRow(of object: ObjectReference, _ body: (BorrowedRow) -> Void) {
         switch row(of: object) {
         case .row(let row): row.withView { body(.row($0)) }
         case .missing: body(.missing)
@@ -47,11 +47,11 @@ extension GraphReader where Self: ~Copyable {
     }
 
     /// Returns nil: a reader without contents leaves the decision to the daemon.
-    public func content(of text: TextReference) -> [UInt8]? { nil }
+    @usableFromInline package func content(of text: TextReference) -> [UInt8]? { nil }
 }
 
 /// The name of an object's section.
-public enum SectionName: Hashable, Sendable {
+package enum SectionName: Hashable, Sendable {
     /// The name; `""` for nil and without a section key path.
     case known(String)
     /// The reader does not hold a related object.

@@ -1,4 +1,4 @@
-public import TandemModel
+package import TandemModel
 
 /// A builder of sort keys in two parts: a shared prefix that depends on a related object, and the
 /// rest of each object's key.
@@ -17,16 +17,16 @@ public import TandemModel
 /// Both parts together are ``CompiledRequest/sortKey(_:_:_:)``. Call ``forgetRelated()`` whenever
 /// rows may have changed. Cost: two lookups for an object whose related object is known. Bound to
 /// one thread.
-public final class GroupedKeys {
+package final class GroupedKeys {
     /// The placement of an object, besides ``rest``.
-    public struct Place {
+    package struct Place {
         /// The index of the prefix.
-        public var group: UInt32
+        package var group: UInt32
         /// The index of the section's name; 0 if sections are not requested.
-        public var section: UInt32
+        package var section: UInt32
         /// The index of the related object's entry, valid until ``forgetRelated()``; negative if
         /// there is no related object.
-        public var related: Int
+        package var related: Int
     }
 
     /// One component of the rest of a key.
@@ -44,7 +44,7 @@ public final class GroupedKeys {
 
     private let request: CompiledRequest
     /// The relationship's slot; nil if neither the order nor the sections have a path through one.
-    public let slot: Int?
+    package let slot: Int?
     private let leading: Int
     private let parts: [Part]
     private let naming: Naming
@@ -58,21 +58,21 @@ public final class GroupedKeys {
     @exclusivity(unchecked) private var later: [[[UInt8]]] = []
     @exclusivity(unchecked) private var groupsByPrefix: [[UInt8]: UInt32] = [:]
     /// The rest of the key of the most recently placed object.
-    @exclusivity(unchecked) public private(set) var rest = KeyEncoder()
+    @exclusivity(unchecked) package private(set) var rest = KeyEncoder()
     /// The prefixes, by group.
-    @exclusivity(unchecked) public private(set) var prefixes: [[UInt8]] = []
+    @exclusivity(unchecked) package private(set) var prefixes: [[UInt8]] = []
     /// The distinct names of sections.
-    @exclusivity(unchecked) public private(set) var sections: [String] = []
+    @exclusivity(unchecked) package private(set) var sections: [String] = []
     @exclusivity(unchecked) private var sectionPlaces: [String: UInt32] = [:]
     /// The approximate size, in bytes, of the entries of related objects, the prefixes and the
     /// names.
-    @exclusivity(unchecked) public private(set) var bytes = 0
+    @exclusivity(unchecked) package private(set) var bytes = 0
 
     /// The part of ``bytes`` taken up by the entries of related objects.
     @exclusivity(unchecked) private var relatedBytes = 0
 
     /// Creates the keys of a request; with `sections`, section names are determined as well.
-    public init(of request: CompiledRequest, sections: Bool = false) {
+    package init(of request: CompiledRequest, sections: Bool = false) {
         self.request = request
         let slot = request.placingSlot
         self.slot = slot
@@ -91,18 +91,18 @@ public final class GroupedKeys {
     }
 
     /// Returns the size of a group's prefix in bytes.
-    public func prefixBytes(_ group: UInt32) -> Int { prefixes[Int(group)].count }
+    package func prefixBytes(_ group: UInt32) -> Int { prefixes[Int(group)].count }
 
     /// Whether keys have a prefix.
-    public var isGrouped: Bool { leading > 0 }
+    package var isGrouped: Bool { leading > 0 }
 
     /// Returns whether one group sorts before another, by their prefixes.
-    public func precedes(_ group: UInt32, _ other: UInt32) -> Bool {
+    package func precedes(_ group: UInt32, _ other: UInt32) -> Bool {
         prefixes[Int(group)].lexicographicallyPrecedes(prefixes[Int(other)])
     }
 
     /// Discards the entries of related objects, which may have changed.
-    public func forgetRelated() {
+    package func forgetRelated() {
         cache.removeAll()
         withoutRelated = nil
         later.removeAll(keepingCapacity: true)
@@ -111,7 +111,7 @@ public final class GroupedKeys {
     }
 
     /// Returns the placement of an object; nil if the reader lacks a related object.
-    public func place<R: GraphReader & ~Copyable>(
+    package func place<R: GraphReader & ~Copyable>(
         of object: ObjectReference, _ row: RowView, _ reader: borrowing R
     ) -> Place? {
         guard let entity = row.tag == request.entity.tag ? request.entity : other(row.tag),
@@ -143,7 +143,7 @@ public final class GroupedKeys {
     ///
     /// An index over these columns and the relationship then determines the placement
     /// (``place(knowing:)``). Nil in all other cases.
-    public var restColumns: [SortColumn]? {
+    package var restColumns: [SortColumn]? {
         if case .each = naming { return nil }
         var columns: [SortColumn] = []
         for part in parts {
@@ -158,7 +158,7 @@ public final class GroupedKeys {
     ///
     /// The result is nil until an object with the same related object was placed.
     @inline(__always)
-    public func place(knowing related: ObjectNumber?) -> Place? {
+    package func place(knowing related: ObjectNumber?) -> Place? {
         guard let related else {
             return withoutRelated.map { Place(group: $0.group, section: $0.section, related: -1) }
         }

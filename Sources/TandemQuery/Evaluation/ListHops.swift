@@ -1,23 +1,23 @@
-public import TandemModel
+package import TandemModel
 
 /// The hops of a list (``ListDetails``), resolved against a model.
-public struct ListHops: Hashable, Sendable {
+package struct ListHops: Hashable, Sendable {
     /// For each hop, the slots of the path from the object.
     let slots: [[Int]]
     /// The largest number of objects for which rows are requested instead of placements.
-    public let rowsUpTo: Int
+    package let rowsUpTo: Int
 
     /// The number of hops.
-    public var count: Int { slots.count }
+    package var count: Int { slots.count }
 
     /// Returns the index of the hop that consists only of the relationship in a slot; nil if there
     /// is none.
-    public func direct(_ slot: Int) -> Int? { slots.firstIndex(of: [slot]) }
+    package func direct(_ slot: Int) -> Int? { slots.firstIndex(of: [slot]) }
 
     /// Resolves the hops of a list's objects.
     ///
     /// Throws ``TandemError`` with `unknownProperty` if a name is not a to-one relationship.
-    public init(_ details: ListDetails, of request: CompiledRequest) throws(TandemError) {
+    package init(_ details: ListDetails, of request: CompiledRequest) throws(TandemError) {
         rowsUpTo = Int(details.rowsUpTo)
         slots = try details.hops.map { names throws(TandemError) in
             try Self.slots(names, from: request.entity, in: request.model)
@@ -45,7 +45,7 @@ public struct ListHops: Hashable, Sendable {
     /// Appends the object at the end of each hop of a row to `found`.
     ///
     /// Returns false if the reader lacks an object on the way.
-    public func follow<R: GraphReader & ~Copyable>(
+    package func follow<R: GraphReader & ~Copyable>(
         _ row: RowView, _ request: CompiledRequest, _ reader: borrowing R,
         into found: inout [ObjectReference?]
     ) -> Bool {

@@ -1,4 +1,4 @@
-public import TandemModel
+package import TandemModel
 
 /// A condition on a related object that follows from every match, for a planner.
 ///
@@ -6,17 +6,17 @@ public import TandemModel
 /// `zone == "Africa" AND wins > 3`; `ANY contents.size > 3` implies that one of `contents` has
 /// `size > 3`. The inverse of the relationship leads from those objects to all matching ones.
 /// Conditions that are true for an empty relationship (`== nil`, `!=`) imply nothing of this kind.
-public struct RelatedCondition: Sendable {
+package struct RelatedCondition: Sendable {
     /// The relationship's slot.
-    public let slot: Int
+    package let slot: Int
     /// The relationship's name.
-    public let name: String
+    package let name: String
     /// The relationship, with its inverse.
-    public let relationship: CompiledRelationship
+    package let relationship: CompiledRelationship
     /// A request for the related objects.
-    public let target: FetchDescriptor
+    package let target: FetchDescriptor
     /// The part of the predicate from which the condition follows.
-    public let part: ObjectPredicate
+    package let part: ObjectPredicate
 
     /// Returns the conditions at the top level of a predicate, by slot.
     static func conditions(

@@ -1,22 +1,22 @@
-public import TandemModel
+package import TandemModel
 
 /// An object that must be in a to-many relationship of every matching object, for a planner.
 ///
 /// The predicate `ANY labels == %@` implies that the label is one of `labels`, so the label's
 /// inverse relationship contains all matching objects.
-public struct RequiredMember: Sendable {
+package struct RequiredMember: Sendable {
     /// The relationship's name.
-    public let name: String
+    package let name: String
     /// The relationship, with its inverse.
-    public let relationship: CompiledRelationship
+    package let relationship: CompiledRelationship
     /// The object as given; its entity may differ from the relationship's, for example by
     /// inheritance.
-    public let object: ObjectReference
+    package let object: ObjectReference
     /// The part of the predicate that requires the member.
-    public let part: ObjectPredicate
+    package let part: ObjectPredicate
 
     /// Returns the inverse relationship; nil if the model does not have it.
-    public func inverse(in model: CompiledModel) -> CompiledRelationship? {
+    package func inverse(in model: CompiledModel) -> CompiledRelationship? {
         model.entity(tagged: relationship.destination)
             .flatMap { relationship.inverseSlot < $0.properties.count ? $0 : nil }?
             .properties[relationship.inverseSlot].relationship

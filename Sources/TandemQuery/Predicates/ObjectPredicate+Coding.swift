@@ -1,8 +1,8 @@
-public import TandemModel
+package import TandemModel
 
 extension ObjectPredicate {
     /// Appends the predicate's binary form, a tag byte for each part.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         switch self {
         case .constant(let value): writer.uint8(value ? 1 : 0)
         case .and(let parts): ObjectPredicate.encode(2, parts, into: &writer)
@@ -20,7 +20,7 @@ extension ObjectPredicate {
     ///
     /// Throws ``CodingError`` for invalid bytes, and if the predicate is deeper than
     /// ``maximumDepth`` or larger than ``maximumNodes``.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         var decoder = PredicateDecoder()
         self = try decoder.predicate(&reader, 1)
     }

@@ -22,9 +22,9 @@ public indirect enum ObjectPredicate: Hashable, Sendable {
     case comparison(Comparison)
 
     /// The maximum nesting depth of a predicate.
-    public static let maximumDepth = 64
+    package static let maximumDepth = 64
     /// The maximum number of predicates, expressions and list elements in a predicate, in total.
-    public static let maximumNodes = 10_000
+    package static let maximumNodes = 10_000
 }
 
 /// Two expressions and the operator between them.

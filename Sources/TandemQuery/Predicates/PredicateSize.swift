@@ -1,19 +1,19 @@
 import TandemModel
 
 /// An estimate of a predicate's cost per object, from its size.
-public struct PredicateSize: Hashable, Sendable {
+package struct PredicateSize: Hashable, Sendable {
     /// The number of comparisons, including those of subqueries.
-    public private(set) var comparisons = 0
+    package private(set) var comparisons = 0
     /// The number of comparisons that search or fold texts.
-    public private(set) var textSearches = 0
+    package private(set) var textSearches = 0
     /// The size of the longest text or data constant in bytes.
-    public private(set) var constantBytes = 0
+    package private(set) var constantBytes = 0
     /// The number of predicates, expressions and elements of lists; every 64 bytes of a constant
     /// count as another one.
-    public private(set) var parts = 0
+    package private(set) var parts = 0
 
     /// Measures a predicate, which must not nest deeper than ``ObjectPredicate/maximumDepth``.
-    public init(of predicate: ObjectPredicate) { visit(predicate) }
+    package init(of predicate: ObjectPredicate) { visit(predicate) }
 
     private mutating func visit(_ predicate: ObjectPredicate) {
         parts += 1

@@ -1,4 +1,4 @@
-public import TandemModel
+package import TandemModel
 
 /// The columns of a fetch that returns values of objects, or aggregates of groups, instead of
 /// objects.
@@ -23,7 +23,7 @@ public struct FetchColumns: Hashable, Sendable {
     public var isDistinct: Bool
 
     /// The maximum number of columns, and of key paths for grouping.
-    public static let maximumColumns = 32
+    package static let maximumColumns = 32
 
     /// Creates columns.
     public init(
@@ -38,7 +38,7 @@ public struct FetchColumns: Hashable, Sendable {
 
     /// Throws `usage` for too many columns or groups, and `limitExceeded` for a condition beyond
     /// the limits of predicates.
-    public func checkLimits() throws(TandemError) {
+    package func checkLimits() throws(TandemError) {
         let most = FetchColumns.maximumColumns
         guard columns.count <= most, groupBy.count <= most else {
             throw TandemError(.usage, "a fetch of values needs 1 to \(most) columns")
@@ -47,14 +47,14 @@ public struct FetchColumns: Hashable, Sendable {
     }
 
     /// Whether a row represents a group of objects.
-    public var isGrouped: Bool {
+    package var isGrouped: Bool {
         !groupBy.isEmpty || columns.contains { $0.aggregate != nil }
     }
 
     /// Returns the request for the objects from which the rows are made.
     ///
     /// Offset, limit and the order of groups are applied later.
-    public func objects(of request: FetchDescriptor) -> FetchDescriptor {
+    @usableFromInline package func objects(of request: FetchDescriptor) -> FetchDescriptor {
         var objects = request
         if isGrouped { objects.sort = [] }
         if isGrouped || isDistinct { (objects.limit, objects.offset) = (nil, 0) }
@@ -117,7 +117,7 @@ extension FetchColumn: LosslessStringConvertible, ExpressibleByStringLiteral {
     }
 
     /// A description of what ``init(_:)`` accepts, for errors.
-    public static let form =
+    package static let form =
         "a key path, @count, or @sum, @min, @max or @avg with a key path, such as @sum.wins"
 }
 
@@ -131,7 +131,7 @@ extension FetchColumns: ExpressibleByArrayLiteral {
 extension FetchColumns {
     /// Appends the binary form: columns as text, key paths of groups, whether rows are distinct,
     /// the condition on groups.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.count(columns.count)
         for column in columns { writer.string(column.description) }
         writer.count(groupBy.count)
@@ -143,7 +143,7 @@ extension FetchColumns {
 
     /// Reads the binary form; throws `CodingError` for invalid bytes or more than
     /// ``maximumColumns`` columns.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         var columns: [FetchColumn] = []
         for _ in 0..<(try FetchColumns.count(from: &reader)) {
             let start = reader.offset

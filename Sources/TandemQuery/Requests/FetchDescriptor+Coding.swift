@@ -1,4 +1,4 @@
-public import TandemModel
+package import TandemModel
 
 extension FetchDescriptor {
     /// The version of the binary form.
@@ -6,7 +6,7 @@ extension FetchDescriptor {
 
     /// Appends the request's binary form: version, entity, flags, predicate, sort keys, limit,
     /// offset.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.uint8(FetchDescriptor.format)
         writer.string(entity)
         writer.bool(includesSubentities)
@@ -27,7 +27,7 @@ extension FetchDescriptor {
     ///
     /// Throws ``CodingError`` for invalid bytes, a negative limit or offset, or a predicate deeper
     /// than ``ObjectPredicate/maximumDepth`` or larger than ``ObjectPredicate/maximumNodes``.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         guard try reader.uint8() == FetchDescriptor.format else {
             throw CodingError(expected: "request format \(FetchDescriptor.format)", offset: start)

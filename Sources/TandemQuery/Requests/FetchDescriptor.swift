@@ -1,25 +1,25 @@
 /// A request for the objects of an entity that match a predicate, in a given order.
 ///
 /// Ties are broken by object number, which also determines the order if there are no sort keys.
-public struct FetchDescriptor: Hashable, Sendable {
+@usableFromInline package struct FetchDescriptor: Hashable, Sendable {
     /// The entity's name.
-    public var entity: String
+    package var entity: String
     /// The condition; nil matches everything.
-    public var predicate: ObjectPredicate?
+    package var predicate: ObjectPredicate?
     /// The sort order.
-    public var sort: [SortComponent]
+    package var sort: [SortComponent]
     /// The maximum number of objects; nil for all.
     ///
     /// A results controller with a limit or an offset does O(limit + offset) work for every merge
     /// that changes its list.
-    public var limit: Int?
+    package var limit: Int?
     /// The number of objects to skip.
-    public var offset: Int
+    package var offset: Int
     /// Whether objects of entities that inherit from ``entity`` are included.
-    public var includesSubentities: Bool
+    @usableFromInline package var includesSubentities: Bool
 
     /// Creates a request.
-    public init(
+    package init(
         entity: String, predicate: ObjectPredicate? = nil, sort: [SortComponent] = [],
         limit: Int? = nil, offset: Int = 0, includesSubentities: Bool = true
     ) {

@@ -40,7 +40,7 @@ public struct FetchPlanStep: Hashable, Sendable {
     public var needsOnlyKeys: Bool
 
     /// Creates a step.
-    public init(
+    package init(
         entity: String, access: Access, properties: [String] = [], ranges: Int = 0,
         decides: Bool = false, isOrdered: Bool = false, depth: Int = 0, needsOnlyKeys: Bool = false
     ) {

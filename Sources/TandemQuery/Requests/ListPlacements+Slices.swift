@@ -7,7 +7,7 @@ extension ListPlacements {
     ///     rest.append(places.slice(0..<1_000))     // true
     ///
     /// Cost: copies the bytes of the slice.
-    public func slice(_ range: Range<Int>) -> ListPlacements {
+    package func slice(_ range: Range<Int>) -> ListPlacements {
         var part = ListPlacements(hops: hops)
         let keysStart = range.lowerBound == 0 ? 0 : keyEnds[range.lowerBound - 1]
         part.numbers = Array(numbers[range])
@@ -25,7 +25,7 @@ extension ListPlacements {
     /// of this list.
     ///
     /// Cost: O(runs).
-    public func accepts(_ part: ListPlacements) -> Bool {
+    package func accepts(_ part: ListPlacements) -> Bool {
         part.hops == hops && part.sectionRuns.allSatisfy { Int($0.value) < sections.count }
             && part.linkRuns.allSatisfy { $0.allSatisfy { Int($0.value) <= reached.count } }
     }
@@ -34,7 +34,7 @@ extension ListPlacements {
     ///
     /// Returns false, and appends nothing, if the slice refers to something that this list does not
     /// have, or if the keys would exceed 4 GiB.
-    public mutating func append(_ part: ListPlacements) -> Bool {
+    package mutating func append(_ part: ListPlacements) -> Bool {
         let (start, keysStart) = (count, keys.count)
         guard accepts(part), keysStart + part.keys.count <= Int(UInt32.max) else { return false }
         if part.count == 0 { return true }

@@ -11,40 +11,40 @@ public import TandemModel
 ///
 ///     places.withKeys { keys, ends in … }     // contiguous keys, and the end of each
 ///     for run in places.sectionRuns { … }     // the end of the run, and its section
-public struct ListPlacements: Hashable, Sendable {
+@usableFromInline package struct ListPlacements: Hashable, Sendable {
     /// Consecutive objects with the same value.
-    public struct Run: Hashable, Sendable {
+    package struct Run: Hashable, Sendable {
         /// The index after the last object; the run begins at the previous one's end.
-        public var end: Int
+        package var end: Int
         /// The common value.
-        public var value: UInt32
+        package var value: UInt32
 
         /// Creates a run.
-        public init(end: Int, value: UInt32) {
+        package init(end: Int, value: UInt32) {
             self.end = end
             self.value = value
         }
     }
 
     /// The numbers of the objects in the list's order.
-    public package(set) var numbers: [ObjectNumber] = []
+    package var numbers: [ObjectNumber] = []
     /// The tags of their entities.
-    public package(set) var tagRuns: [Run] = []
+    package var tagRuns: [Run] = []
     /// The sort keys, contiguous.
     package var keys: [UInt8] = []
     /// The end of each sort key.
     package var keyEnds: [UInt32] = []
     /// The distinct names of sections.
-    public private(set) var sections: [String] = []
+    package private(set) var sections: [String] = []
     /// The indexes of the objects' sections.
-    public package(set) var sectionRuns: [Run] = []
+    package var sectionRuns: [Run] = []
     /// The distinct objects at the ends of hops.
-    public private(set) var reached: [ObjectReference] = []
+    package private(set) var reached: [ObjectReference] = []
     /// For each hop, the index in ``reached``, from 1; 0 if the path has an empty relationship.
-    public package(set) var linkRuns: [[Run]] = []
+    package var linkRuns: [[Run]] = []
 
     /// Creates an empty list with sections, reached objects and a number of hops.
-    public init(sections: [String] = [], reached: [ObjectReference] = [], hops: Int = 0) {
+    package init(sections: [String] = [], reached: [ObjectReference] = [], hops: Int = 0) {
         self.sections = sections
         self.reached = reached
         linkRuns = [[Run]](repeating: [], count: hops)
@@ -52,7 +52,7 @@ public struct ListPlacements: Hashable, Sendable {
 
     /// Returns the same placements, but without hops and links if these reach more than `count`
     /// objects.
-    public func withLinks(upTo count: Int) -> ListPlacements {
+    package func withLinks(upTo count: Int) -> ListPlacements {
         guard reached.count > count else { return self }
         var places = self
         (places.reached, places.linkRuns) = ([], [])
@@ -60,16 +60,16 @@ public struct ListPlacements: Hashable, Sendable {
     }
 
     /// The number of objects.
-    public var count: Int { numbers.count }
+    package var count: Int { numbers.count }
 
     /// The approximate size of the objects in bytes.
-    public var bytes: Int { count * 12 + keys.count }
+    package var bytes: Int { count * 12 + keys.count }
 
     /// The number of hops of an object.
-    public var hops: Int { linkRuns.count }
+    package var hops: Int { linkRuns.count }
 
     /// Reserves capacity for a number of objects and the bytes of their keys.
-    public mutating func reserveCapacity(_ count: Int, keyBytes: Int) {
+    package mutating func reserveCapacity(_ count: Int, keyBytes: Int) {
         numbers.reserveCapacity(count)
         keys.reserveCapacity(keyBytes)
         keyEnds.reserveCapacity(count)
@@ -79,7 +79,7 @@ public struct ListPlacements: Hashable, Sendable {
     ///
     /// Its links are appended separately (``append(link:hop:)``). Traps if all keys together reach
     /// 4 GiB.
-    public mutating func append(
+    package mutating func append(
         _ object: ObjectReference, key: UnsafeRawBufferPointer,
         _ rest: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0),
         section: UInt32
@@ -93,14 +93,14 @@ public struct ListPlacements: Hashable, Sendable {
     }
 
     /// A placement of an object whose key begins with a shared prefix.
-    package struct Placed {
-        package var object: ObjectReference
+    @usableFromInline package struct Placed {
+        @usableFromInline package var object: ObjectReference
         /// The key after the prefix.
-        package var rest: UnsafeRawBufferPointer
+        @usableFromInline package var rest: UnsafeRawBufferPointer
         /// The index of the section's name.
-        package var section: UInt32
+        @usableFromInline package var section: UInt32
         /// The object at the end of the hop; a list has at most one hop here.
-        package var link: UInt32
+        @usableFromInline package var link: UInt32
 
         @inlinable @inline(__always)
         package init(
@@ -153,10 +153,10 @@ public struct ListPlacements: Hashable, Sendable {
     }
 
     /// Adds the link of the last object for a hop: an index in ``reached``, from 1, or 0.
-    public mutating func append(link: UInt32, hop: Int) { linkRuns[hop].add(link, end: count) }
+    package mutating func append(link: UInt32, hop: Int) { linkRuns[hop].add(link, end: count) }
 
     /// Calls `body` with the contiguous sort keys and the end of each.
-    public func withKeys<Result>(
+    package func withKeys<Result>(
         _ body: (UnsafeRawBufferPointer, UnsafeBufferPointer<UInt32>) -> Result
     ) -> Result {
         keys.withUnsafeBytes { keys in keyEnds.withUnsafeBufferPointer { body(keys, $0) } }
@@ -165,22 +165,22 @@ public struct ListPlacements: Hashable, Sendable {
     // MARK: One object
 
     /// Returns an object, by a binary search in the runs of tags.
-    public func object(_ index: Int) -> ObjectReference {
+    package func object(_ index: Int) -> ObjectReference {
         ObjectReference(
             tag: EntityTag(truncatingIfNeeded: tagRuns.value(at: index)), number: numbers[index])
     }
 
     /// Returns the sort key of an object.
-    public func key(_ index: Int) -> ArraySlice<UInt8> {
+    package func key(_ index: Int) -> ArraySlice<UInt8> {
         keys[Int(index == 0 ? 0 : keyEnds[index - 1])..<Int(keyEnds[index])]
     }
 
     /// Returns the index of the name of an object's section.
-    public func sectionPlace(_ index: Int) -> UInt32 { sectionRuns.value(at: index) }
+    package func sectionPlace(_ index: Int) -> UInt32 { sectionRuns.value(at: index) }
 
     /// Returns the links of an object, one for each hop: indexes in ``reached``, from 1; 0 for
     /// none.
-    public func links(_ index: Int) -> [UInt32] { linkRuns.map { $0.value(at: index) } }
+    package func links(_ index: Int) -> [UInt32] { linkRuns.map { $0.value(at: index) } }
 }
 
 extension [ListPlacements.Run] {
@@ -228,18 +228,18 @@ extension UnsafeMutableRawPointer {
 }
 
 /// The details of its objects that a list needs besides their order.
-public struct ListDetails: Hashable, Sendable {
+package struct ListDetails: Hashable, Sendable {
     /// The key path of section names; nil for none.
-    public var sectionKeyPath: String?
+    package var sectionKeyPath: String?
     /// The key paths whose values refresh a row.
-    public var refreshKeyPaths: [String]
+    package var refreshKeyPaths: [String]
     /// To-one key paths of the objects, as relationship names; each is a hop of ``ListPlacements``.
-    public var hops: [[String]]
+    package var hops: [[String]]
     /// The number of objects up to which rows are requested; above it, placements are requested.
-    public var rowsUpTo: UInt32
+    package var rowsUpTo: UInt32
 
     /// Creates details.
-    public init(
+    package init(
         sectionKeyPath: String? = nil, refreshKeyPaths: [String] = [], hops: [[String]] = [],
         rowsUpTo: UInt32 = 0
     ) {

@@ -13,18 +13,18 @@ public struct SortComponent: Hashable, Sendable {
         case naturalCompare
 
         /// The name in the form of a method, `naturalCompare:`.
-        public var name: String { "\(self):" }
+        @usableFromInline package var name: String { "\(self):" }
 
         /// Creates the selector with this name, with or without the final colon; returns nil for an
         /// unknown name.
-        public init?(name: String) {
+        package init?(name: String) {
             guard let found = Selector.allCases.first(where: { $0.name == name || "\($0)" == name })
             else { return nil }
             self = found
         }
 
         /// All names, for error messages.
-        public static var names: String { allCases.map(\.name).joined(separator: ", ") }
+        package static var names: String { allCases.map(\.name).joined(separator: ", ") }
     }
 
     /// The attribute to compare, optionally through to-one relationships.
@@ -47,7 +47,7 @@ public struct SortComponent: Hashable, Sendable {
     }
 
     /// A description of what ``init(_:)`` accepts, for errors.
-    public static let form =
+    package static let form =
         "a key path, with - before it to sort descending, and :caseInsensitiveCompare or "
         + ":naturalCompare after it"
 }

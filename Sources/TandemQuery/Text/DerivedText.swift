@@ -1,4 +1,4 @@
-public import TandemModel
+package import TandemModel
 
 /// The values of derived attributes of the kind ``TandemModel/Derivation/folded(_:)``.
 ///
@@ -9,7 +9,7 @@ extension CompiledDerivation {
     ///
     /// The content of a long text is requested from `content`; without it, the result is null. The
     /// result is never a reference, however long the text is. Cost: as for ``TextFolding``.
-    public static func folded<Failure: Error>(
+    package static func folded<Failure: Error>(
         _ value: Value, content: (BlobReference) throws(Failure) -> [UInt8]?
     ) throws(Failure) -> Value {
         switch value {
@@ -22,14 +22,14 @@ extension CompiledDerivation {
     }
 
     /// Returns the folded form of a value that is stored in its row.
-    public static func folded(_ value: Value) -> Value {
+    package static func folded(_ value: Value) -> Value {
         folded(value) { (_) -> [UInt8]? in nil }
     }
 }
 
 extension TextFolding {
     /// Returns the text without case differences and diacritics, as a string.
-    public static func foldedText(_ text: String) -> String {
+    package static func foldedText(_ text: String) -> String {
         String(decoding: folded(text), as: UTF8.self)
     }
 }

@@ -7,12 +7,12 @@
 /// first. Signs and decimal points are not recognised: "-2" is a hyphen and a number.
 ///
 ///     names.sorted { NaturalOrder.key($0).lexicographicallyPrecedes(NaturalOrder.key($1)) }
-public enum NaturalOrder {
+@usableFromInline package enum NaturalOrder {
     /// Returns bytes that sort like the texts; they are equal if only the case or the script of
     /// digits differs.
     ///
     /// Cost: a few nanoseconds per byte of ASCII.
-    public static func key(_ text: String) -> [UInt8] {
+    @usableFromInline package static func key(_ text: String) -> [UInt8] {
         let folded = TextFolding.caseFolded(text)
         var key = NaturalKey(capacity: folded.count + 8)
         guard folded.contains(where: { $0 >= 0x80 }) else {

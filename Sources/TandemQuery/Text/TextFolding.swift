@@ -6,22 +6,23 @@
 /// dropping nonspacing marks after canonical decomposition. The results are UTF-8 bytes, to be
 /// compared byte by byte. Cost: about a nanosecond per byte of ASCII, up to a hundred per other
 /// character.
-public enum TextFolding {
+@usableFromInline package enum TextFolding {
     /// Returns the text without case differences.
-    public static func caseFolded(_ text: String) -> [UInt8] { fold(text, .caseInsensitive) }
+    @usableFromInline
+    package static func caseFolded(_ text: String) -> [UInt8] { fold(text, .caseInsensitive) }
 
     /// Returns the text without diacritics.
-    public static func diacriticFolded(_ text: String) -> [UInt8] {
+    package static func diacriticFolded(_ text: String) -> [UInt8] {
         fold(text, .diacriticInsensitive)
     }
 
     /// Returns the text without case differences and diacritics.
-    public static func folded(_ text: String) -> [UInt8] {
+    @usableFromInline package static func folded(_ text: String) -> [UInt8] {
         fold(text, [.caseInsensitive, .diacriticInsensitive])
     }
 
     /// Returns the UTF-8 of a text without case differences.
-    public static func caseFolded(utf8 bytes: UnsafeRawBufferPointer) -> [UInt8] {
+    package static func caseFolded(utf8 bytes: UnsafeRawBufferPointer) -> [UInt8] {
         fold(utf8: bytes, .caseInsensitive)
     }
 

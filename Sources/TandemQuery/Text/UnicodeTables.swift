@@ -4,12 +4,12 @@
 /// Persistent data with folded texts is stamped with the version, and rebuilt by a program with
 /// other tables. Two versions differ only in characters that the older one lacks: for all others,
 /// Unicode guarantees stable folding and digits.
-public enum UnicodeTables {
+package enum UnicodeTables {
     /// The version, such as `16.0`: the newest age of any character.
     ///
     /// Swift does not provide it, so the first access scans the planes that have characters, which
     /// takes some milliseconds.
-    public static let version: String = {
+    package static let version: String = {
         var newest: (major: Int, minor: Int) = (0, 0)
         for plane in planes {
             // Not a `for` loop, because a range's iterator costs more than the lookup in

@@ -1,16 +1,16 @@
 import TandemModel
 
 /// A named reader of the journal, whose acknowledged position limits retention.
-public struct Consumer: Hashable, Sendable {
+package struct Consumer: Hashable, Sendable {
     /// The name under which the consumer is registered.
-    public var name: String
+    package var name: String
     /// The last position that the consumer no longer needs.
-    public var acknowledged: UInt64
+    package var acknowledged: UInt64
     /// The id of the user who registered the consumer.
-    public var owner: UInt32
+    package var owner: UInt32
 
     /// Creates a consumer with a name, an acknowledged position and an owner.
-    public init(name: String, acknowledged: UInt64, owner: UInt32 = 0) {
+    package init(name: String, acknowledged: UInt64, owner: UInt32 = 0) {
         self.name = name
         self.acknowledged = acknowledged
         self.owner = owner

@@ -1,20 +1,20 @@
-public import TandemModel
+package import TandemModel
 
 /// The answer to a save, kept so that a retry gets the same answer.
-public struct IdempotencyRecord: Hashable, Sendable {
+package struct IdempotencyRecord: Hashable, Sendable {
     /// The position of the transaction, or the journal's tail at the time if there was none.
-    public var position: UInt64
+    package var position: UInt64
     /// The hash that the client declared for the content of the save.
-    public var contentHash: StableHash
+    package var contentHash: StableHash
     /// Whether the save wrote a transaction.
-    public var wrote: Bool
+    package var wrote: Bool
     /// The object of each insert, in the order of the request; nil if the insert had no effect.
-    public var inserted: [ObjectReference?]
+    package var inserted: [ObjectReference?]
     /// The progress of a batch; nil for a save.
-    public var batch: BatchProgress?
+    package var batch: BatchProgress?
 
     /// Creates an answer.
-    public init(
+    package init(
         position: UInt64, contentHash: StableHash, wrote: Bool, inserted: [ObjectReference?],
         batch: BatchProgress? = nil
     ) {

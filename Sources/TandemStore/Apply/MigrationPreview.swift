@@ -1,11 +1,11 @@
-public import TandemModel
+package import TandemModel
 
 extension Store {
     /// Returns what installing a model would do to the stored objects, without writing anything.
     ///
     /// Cost: reads the rows of every entity whose values are lost, converted or checked against a
     /// new rule. A new uniqueness constraint needs 24 bytes of memory per object.
-    public func preview(of next: CompiledModel) throws(StoreError) -> MigrationReport {
+    package func preview(of next: CompiledModel) throws(StoreError) -> MigrationReport {
         guard let model else { return MigrationReport() }
         let differences = try model.model.differences(to: next.model) {
             (name) throws(StoreError) -> Bool in

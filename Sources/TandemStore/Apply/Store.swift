@@ -1,4 +1,4 @@
-public import TandemModel
+package import TandemModel
 
 /// The object graph in LMDB: rows, links, indexes, unique keys, and the position they reflect.
 ///
@@ -13,13 +13,13 @@ public import TandemModel
 /// - ``checkpointPosition``: the last durable transaction.
 ///
 /// The store is a façade: the parts that write its tables own their state.
-public final class Store: StoreView {
+package final class Store: StoreView {
     /// The last transaction that is durable in LMDB.
-    public private(set) var checkpointPosition: UInt64 = 0
+    package private(set) var checkpointPosition: UInt64 = 0
     /// The log and epoch to which this store belongs.
-    public private(set) var identity: StoreIdentity
+    package private(set) var identity: StoreIdentity
     /// Whether the store was opened with ``openForReading(path:isPrivate:)``.
-    public let isReadOnly: Bool
+    package let isReadOnly: Bool
 
     private let environment: LMDBEnvironment
     private let space: StoreSpace
@@ -37,10 +37,10 @@ public final class Store: StoreView {
     }
 
     /// The size of a page of the file, in bytes.
-    public static let pageBytes = StoreLimits.pageBytes
+    package static let pageBytes = StoreLimits.pageBytes
 
     /// The version of the file format; a store with a newer one is rejected.
-    public static let format: UInt32 = 1
+    package static let format: UInt32 = 1
 
     // MARK: Opening
 
@@ -48,7 +48,7 @@ public final class Store: StoreView {
     ///
     /// Index entries that were made with other Unicode tables are rebuilt. Throws ``StoreError``:
     /// `notOurs` for a newer format, or `failed` for other LMDB errors.
-    public static func open(
+    package static func open(
         path: String, newIdentity: @autoclosure () -> StoreIdentity,
         options: StoreOptions = StoreOptions()
     ) throws(StoreError) -> Store {
@@ -72,7 +72,7 @@ public final class Store: StoreView {
     /// Another process may have the store open, but this process must not. A private copy, which no
     /// other process uses, is read without a lock file. Close the store within a few seconds,
     /// because its pages can't be reused while it is open. Throws ``StoreError``.
-    public static func openForReading(
+    package static func openForReading(
         path: String, isPrivate: Bool = false
     ) throws(StoreError) -> Store {
         let environment = try LMDBEnvironment(
@@ -113,7 +113,7 @@ public final class Store: StoreView {
     }
 
     /// Aborts the open transaction and closes the environment.
-    public func close() {
+    package func close() {
         endTransaction()
         environment.close()
     }
@@ -172,7 +172,7 @@ public final class Store: StoreView {
     /// Throws `noSpace` or `overQuota` with the store reverted to the last checkpoint; the journal
     /// must then be applied again. Call ``reserveRoom()`` first. All other errors are final. Cost:
     /// writing the dirty pages, and two flushes.
-    public func checkpoint() throws(StoreError) {
+    package func checkpoint() throws(StoreError) {
         guard let open = openTransaction else { return }
         let pending = pending
         do throws(StoreError) {
@@ -201,13 +201,13 @@ public final class Store: StoreView {
 
     /// Reverts to the last checkpoint; the journal must be applied again from
     /// ``checkpointPosition``.
-    public func revert() throws(StoreError) {
+    package func revert() throws(StoreError) {
         endTransaction()
         try loadState()
     }
 
     /// Moves the store to another epoch of its log; durable on return.
-    public func setEpoch(_ epoch: UInt32) throws(StoreError) {
+    package func setEpoch(_ epoch: UInt32) throws(StoreError) {
         identity.epoch = epoch
         try current.put(tables.meta, MetaKey.identity.key, identity.bytes)
         try checkpoint()
@@ -248,7 +248,7 @@ public final class Store: StoreView {
     /// No model may have been applied since that checkpoint. Throws ``StoreError``: `noReader` if
     /// all processes together have ``StoreOptions/readers`` read transactions open; in that case
     /// end one, or wait. Cost: a microsecond.
-    public func snapshot() throws(StoreError) -> StoreSnapshot {
+    package func snapshot() throws(StoreError) -> StoreSnapshot {
         precondition(
             modelPosition <= checkpointPosition, "A model is committed before anything is read.")
         return try StoreSnapshot(environment, of: self, at: checkpointPosition)
@@ -261,7 +261,7 @@ public final class Store: StoreView {
     /// Throws ``StoreError``: `overQuota` if the memory map is full, or `damaged` if the
     /// transaction doesn't fit the store. After an error, ``revert()`` must be called before the
     /// store is used again. Cost: a few microseconds per object.
-    public func apply(_ encoded: EncodedTransaction) throws(StoreError) {
+    package func apply(_ encoded: EncodedTransaction) throws(StoreError) {
         try transactions.apply(encoded, to: self, current)
         checkInvariants()
     }
@@ -269,39 +269,39 @@ public final class Store: StoreView {
     /// Applies the next transaction, already decoded and planned with the store's model.
     ///
     /// Throws ``StoreError``, as for an encoded transaction.
-    public func apply(_ transaction: Transaction) throws(StoreError) {
+    package func apply(_ transaction: Transaction) throws(StoreError) {
         try transactions.apply(transaction, to: self, current)
         checkInvariants()
     }
 
     /// The number of changes applied since the store was opened.
-    public var appliedChanges: UInt64 { transactions.appliedChanges }
+    package var appliedChanges: UInt64 { transactions.appliedChanges }
 
     /// The number of changes applied since the last checkpoint.
-    public var uncommittedChanges: Int { transactions.uncommitted.changes }
+    package var uncommittedChanges: Int { transactions.uncommitted.changes }
 
     // MARK: Models
 
     /// The hashes of models that the store has had or served, the latest one last.
     ///
     /// A client that declares one of them is an older app.
-    public var knownModels: [StableHash] { models.known }
+    package var knownModels: [StableHash] { models.known }
 
     /// Marks a model hash as known, so that clients that declare that model are served.
     ///
     /// Only the last 64 hashes are kept. Throws ``StoreError``.
-    public func knowModel(_ hash: StableHash) throws(StoreError) {
+    package func knowModel(_ hash: StableHash) throws(StoreError) {
         guard knownModels.last != hash else { return }
         try models.know(hash, current)
     }
 
     /// Whether the folded texts in rows were made with this program's Unicode tables.
-    public var foldingMatchesThisBuild: Bool {
+    package var foldingMatchesThisBuild: Bool {
         get throws(StoreError) { try models.folding.isPresent(current) }
     }
 
     /// Stamps the store with this program's Unicode tables; durable after the next checkpoint.
-    public func recordFolding() throws(StoreError) { try models.folding.write(current) }
+    package func recordFolding() throws(StoreError) { try models.folding.write(current) }
 
     /// Removes the stamp, so that the tables used for folding count as unknown.
     func forgetFolding() throws(StoreError) { try models.folding.remove(current) }
@@ -309,13 +309,13 @@ public final class Store: StoreView {
     // MARK: Object numbers
 
     /// The first object number that is neither used nor leased; no number above it is either.
-    public var nextNumber: ObjectNumber { writer.numbers.next }
+    package var nextNumber: ObjectNumber { writer.numbers.next }
 
     /// Leases the next `count` object numbers, and returns the first one; durable on return.
     ///
     /// Makes a checkpoint, because the high-water mark must be durable before a number below it is
     /// handed out. Throws ``StoreError``, as ``checkpoint()`` does.
-    public func leaseNumbers(_ count: UInt32) throws(StoreError) -> ObjectNumber {
+    package func leaseNumbers(_ count: UInt32) throws(StoreError) -> ObjectNumber {
         let first = nextNumber
         let (next, overflow) = first.addingReportingOverflow(UInt64(count))
         guard !overflow else { throw decoder.damaged(.meta, 0, "no numbers left for new objects") }
@@ -337,17 +337,17 @@ public final class Store: StoreView {
     // MARK: Save ids
 
     /// The position below which save ids are forgotten.
-    public var saveFloor: UInt64 { saveIDs.floor }
+    package var saveFloor: UInt64 { saveIDs.floor }
 
     /// Returns the recorded answer to a user's save, or nil if there is none.
     ///
     /// Throws `damaged` if the record can't be read.
-    public func save(by uid: UInt32, id: [UInt8]) throws(StoreError) -> IdempotencyRecord? {
+    package func save(by uid: UInt32, id: [UInt8]) throws(StoreError) -> IdempotencyRecord? {
         try saveIDs.record(by: uid, id: id, current)
     }
 
     /// Records a save that wrote no transaction; durable after the next ``checkpoint()``.
-    public func rememberUnchanged(
+    package func rememberUnchanged(
         _ saved: IdempotencyRecord, by uid: UInt32, id: [UInt8]
     ) throws(StoreError) {
         try saveIDs.rememberUnchanged(saved, by: uid, id: id, current)
@@ -357,32 +357,32 @@ public final class Store: StoreView {
     /// ``StoreOptions/savesKept`` was lowered.
     ///
     /// Durable after the next ``checkpoint()``. Cost: usually one read of the oldest entry.
-    public func sweepSaves() throws(StoreError) { try saveIDs.sweep(current) }
+    package func sweepSaves() throws(StoreError) { try saveIDs.sweep(current) }
 
     // MARK: Consumers, contents and ranks
 
     /// Returns all consumers, sorted by name.
     ///
     /// Throws `damaged` if any can't be read, so that no segment that it may need is removed.
-    public func consumers() throws(StoreError) -> [Consumer] { try consumerTable.all(current) }
+    package func consumers() throws(StoreError) -> [Consumer] { try consumerTable.all(current) }
 
     /// Returns the consumer with a name, or nil if there is none.
     ///
     /// Throws `damaged` if its position can't be read.
-    public func consumer(named name: String) throws(StoreError) -> Consumer? {
+    package func consumer(named name: String) throws(StoreError) -> Consumer? {
         try consumerTable.consumer(named: name, current)
     }
 
     /// Registers a consumer, or replaces the one with the same name.
     ///
     /// The name must have 1 to 511 bytes, the limits of an LMDB key.
-    public func put(_ consumer: Consumer) throws(StoreError) {
+    package func put(_ consumer: Consumer) throws(StoreError) {
         try consumerTable.put(consumer, current)
     }
 
     /// Removes a consumer; returns false if there is none with that name.
     @discardableResult
-    public func removeConsumer(named name: String) throws(StoreError) -> Bool {
+    package func removeConsumer(named name: String) throws(StoreError) -> Bool {
         try consumerTable.remove(named: name, current)
     }
 
@@ -392,7 +392,7 @@ public final class Store: StoreView {
     /// Pass the first position that the journal still has, because older states can't be read
     /// anyway. Cost: proportional to the number of removed contents.
     @discardableResult
-    public func sweepBlobs(
+    package func sweepBlobs(
         below position: UInt64, atMost most: Int = .max
     ) throws(StoreError) -> Int {
         try writer.blobs.sweep(below: position, atMost: most, current)
@@ -402,7 +402,7 @@ public final class Store: StoreView {
     ///
     /// Throws `damaged` for a link without a rank. Cost: negligible if the rank is cached;
     /// otherwise reads all links of the owner.
-    public func lastRank(
+    package func lastRank(
         of owner: ObjectNumber, _ relationship: CompiledRelationship
     ) throws(StoreError) -> Rank? {
         try writer.links.lastRank(of: owner, relationship, in: self)
@@ -414,21 +414,21 @@ public final class Store: StoreView {
     // MARK: Space
 
     /// The maximum size of the store in bytes, without free pages.
-    public var quotaBytes: Int { space.quotaBytes }
+    package var quotaBytes: Int { space.quotaBytes }
 
     /// The used part of the quota in bytes; above three quarters of it, free pages do not count.
     ///
     /// It contains an estimate of the writes since the last checkpoint, usually too high.
-    public var quotaUsedBytes: Int { space.usedBytes(pending) }
+    package var quotaUsedBytes: Int { space.usedBytes(pending) }
 
     /// The size of the file up to its last used page, in bytes, free pages included.
-    public var usedBytes: Int { environment.usage.usedBytes }
+    package var usedBytes: Int { environment.usage.usedBytes }
 
     /// An estimate of the number of pages that a checkpoint would write now, usually too high.
     ///
     /// Each write dirties one page, and a table can't have more dirty pages than pages. Cost: less
     /// than a microsecond.
-    public var dirtyPages: Int {
+    package var dirtyPages: Int {
         guard let transaction = openTransaction else { return 0 }
         return space.dirtyPages(
             transaction, bytes: transactions.uncommitted.bytes,
@@ -441,7 +441,7 @@ public final class Store: StoreView {
 
     /// Whether a replay should make a checkpoint before it continues, provided that no save is
     /// waiting.
-    public var isReplayFull: Bool {
+    package var isReplayFull: Bool {
         transactions.uncommitted.changes >= StoreLimits.replayChanges
             || (transactions.uncommitted.changes >= 16_384 && dirtyPages >= StoreLimits.replayPages)
     }
@@ -449,7 +449,7 @@ public final class Store: StoreView {
     /// Throws `overQuota` if, by estimate, the store has no room for `bytes` more bytes.
     ///
     /// Call this before anything is applied. Cost: less than a microsecond.
-    public func checkQuota(for bytes: Int) throws(StoreError) {
+    package func checkQuota(for bytes: Int) throws(StoreError) {
         try space.checkQuota(for: bytes, pending)
     }
 
@@ -457,19 +457,19 @@ public final class Store: StoreView {
     ///
     /// The reserved size is an estimate, so a checkpoint may still find the disk full, which is
     /// rare but expensive.
-    public func reserveRoom() throws(StoreError) {
+    package func reserveRoom() throws(StoreError) {
         guard openTransaction != nil else { return }
         try space.reserve(for: pending)
     }
 
     /// Returns the error, or a `noSpace` error if it is an I/O error caused by a full disk.
-    public func meaning(of error: StoreError) -> StoreError { space.meaning(of: error, pending) }
+    package func meaning(of error: StoreError) -> StoreError { space.meaning(of: error, pending) }
 
     /// Reserves disk space for rewriting all rows and their keys, as a model change does.
     ///
     /// Throws `noSpace` or `overQuota` with nothing changed. The size is an estimate, as with
     /// ``reserveRoom()``. Call ``giveBackRoom()`` if the rewrite doesn't take place.
-    public func reserveRoomToRewrite() throws(StoreError) {
+    package func reserveRoomToRewrite() throws(StoreError) {
         guard model != nil else { return }
         try space.reserveToRewrite(current, pending)
     }
@@ -477,7 +477,7 @@ public final class Store: StoreView {
     /// Releases reserved space after the last page of the last checkpoint.
     ///
     /// Has no effect if transactions were applied since the checkpoint.
-    public func giveBackRoom() {
+    package func giveBackRoom() {
         guard appliedPosition == checkpointPosition, transactions.uncommitted.changes == 0 else {
             return
         }
@@ -495,15 +495,15 @@ public final class Store: StoreView {
     ///
     /// Later transactions are not in the copy. Writers are not blocked. Cost: reads and writes
     /// every page in use.
-    public func copyCheckpoint(
+    package func copyCheckpoint(
         to file: String, progress: (_ done: UInt64, _ total: UInt64) -> Void = { _, _ in }
     ) throws(StoreError) {
         try environment.copy(to: file, progress)
     }
 
     /// Frees the slots of dead readers, and returns their number.
-    public func checkReaders() throws(StoreError) -> Int { try environment.checkReaders() }
+    package func checkReaders() throws(StoreError) -> Int { try environment.checkReaders() }
 
     /// The current readers of the store in all processes.
-    public var readers: StoreReaders { environment.readers }
+    package var readers: StoreReaders { environment.readers }
 }

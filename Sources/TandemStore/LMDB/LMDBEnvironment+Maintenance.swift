@@ -107,15 +107,15 @@ extension LMDBEnvironment {
 }
 
 /// The current readers of a store in all processes.
-public struct StoreReaders: Hashable, Sendable {
+package struct StoreReaders: Hashable, Sendable {
     /// The number of open read transactions.
-    public var count: Int
+    package var count: Int
     /// The number of the last commit.
-    public var lastCommit: UInt64
+    package var lastCommit: UInt64
     /// The number of the oldest commit that a reader sees.
     ///
     /// Pages freed after it can't be reused while that reader exists.
-    public var oldestCommit: UInt64
+    package var oldestCommit: UInt64
 }
 
 /// Parses LMDB's list of readers: lines with process, thread and transaction, `-` for none.

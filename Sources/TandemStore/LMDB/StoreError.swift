@@ -3,9 +3,9 @@ import Glibc
 import TandemIO
 
 /// An error of the store; its message says what failed, at which path, and what to do.
-public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
+package struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The kinds of failures.
-    public enum Code: Hashable, Sendable {
+    package enum Code: Hashable, Sendable {
         /// The store's quota or its memory map is full.
         case overQuota
         /// The disk, a disk quota or the file size limit is exhausted; the last checkpoint is
@@ -28,16 +28,16 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The kind of the failure.
-    public var code: Code
+    package var code: Code
     /// A message that says what happened, where, and what to do.
-    public var message: String
+    package var message: String
     /// Whether the cause is the system's `EIO`.
     private(set) var isInputOutput = false
     /// Whether the process temporarily can't get more memory or file descriptors.
-    public private(set) var isOutOfResources = false
+    package private(set) var isOutOfResources = false
 
     /// Creates an error from a code and a message.
-    public init(_ code: Code, _ message: String) {
+    package init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message
     }
@@ -79,11 +79,11 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Whether the store is temporarily full and otherwise intact.
-    public var isShortage: Bool { code == .noSpace || code == .overQuota }
+    package var isShortage: Bool { code == .noSpace || code == .overQuota }
 
     /// Whether a request exceeded a read limit.
-    public var isTooMuch: Bool { code == .tooMuch || code == .tooMuchOfObject }
+    package var isTooMuch: Bool { code == .tooMuch || code == .tooMuchOfObject }
 
     /// The message.
-    public var description: String { message }
+    package var description: String { message }
 }

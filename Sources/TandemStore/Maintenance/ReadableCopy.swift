@@ -3,7 +3,7 @@
 /// LMDB's own copy fails if it can't reach every page. Here each table is read separately: from its
 /// beginning up to the first unreadable page, and from its end back to that page. Keys that are out
 /// of order in a damaged page are inserted in the correct order.
-public struct ReadableCopy {
+package struct ReadableCopy {
     private let source: String
     private let target: String
     /// The maximum number of keys and bytes written in one transaction.
@@ -12,7 +12,7 @@ public struct ReadableCopy {
     private static let batch = (keys: 256, bytes: 4 << 20)
 
     /// Creates a copy from one directory to another, which must exist and be unused.
-    public init(from source: String, to target: String) {
+    package init(from source: String, to target: String) {
         self.source = source
         self.target = target
     }
@@ -22,7 +22,7 @@ public struct ReadableCopy {
     /// Starts at the table's end if `backwards` is true. Throws ``StoreError`` at the first
     /// unreadable page, after copying all keys before it. A damaged file may also end the process
     /// by SIGBUS or SIGSEGV; in that case at most one batch is missing.
-    public func copy(_ table: StoreTable, backwards: Bool = false) throws(StoreError) {
+    package func copy(_ table: StoreTable, backwards: Bool = false) throws(StoreError) {
         let from = try LMDBEnvironment(
             path: source, mapBytes: nil, tables: StoreTables.count, readOnly: true,
             isLocking: false)

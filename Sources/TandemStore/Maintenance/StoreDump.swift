@@ -1,4 +1,4 @@
-public import TandemModel
+package import TandemModel
 
 /// Writes the logical dump of law 6: the model, rows, links, unique keys and blobs, one per line,
 /// in key order.
@@ -53,7 +53,7 @@ extension Store {
     /// Calls `line` with each line of the dump.
     ///
     /// Calls `progress` with the number of keys read and their total number.
-    public func dump(
+    package func dump(
         progress: @escaping (_ done: UInt64, _ total: UInt64) -> Void = { _, _ in },
         _ line: (String) -> Void
     ) throws(StoreError) {
@@ -65,7 +65,7 @@ extension Store {
     ///
     /// Calls `progress` with the number of keys read and their total number. Cost: reads
     /// everything.
-    public func stateHash(
+    package func stateHash(
         progress: @escaping (_ done: UInt64, _ total: UInt64) -> Void = { _, _ in }
     ) throws(StoreError) -> StableHash {
         var hash = StableHash([])

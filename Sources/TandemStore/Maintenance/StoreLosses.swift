@@ -1,8 +1,8 @@
 /// The parts of a store that ``Store/salvage(recovering:)`` could not read, counted by entity or
 /// property.
-public struct StoreLosses: Hashable, Sendable {
+package struct StoreLosses: Hashable, Sendable {
     /// A kind of loss, and what the salvage did about it.
-    public enum Kind: String, Hashable, Sendable, CaseIterable {
+    package enum Kind: String, Hashable, Sendable, CaseIterable {
         /// A row that is missing or can't be read; the object was removed.
         case row
         /// A row changed after the store's position; it was kept.
@@ -25,24 +25,24 @@ public struct StoreLosses: Hashable, Sendable {
 
     private var counts: [Key: Int] = [:]
     /// The number of objects recovered from a journal, by entity.
-    public internal(set) var recoveredObjects: [String: Int] = [:]
+    package internal(set) var recoveredObjects: [String: Int] = [:]
     /// The number of contents recovered from a journal.
-    public internal(set) var recoveredContents = 0
+    package internal(set) var recoveredContents = 0
     /// The number of faults that were repaired from the rows.
-    public internal(set) var repaired = 0
+    package internal(set) var repaired = 0
 
     /// No losses.
-    public init() {}
+    package init() {}
 
     /// Whether nothing is lost.
-    public var isEmpty: Bool { counts.isEmpty }
+    package var isEmpty: Bool { counts.isEmpty }
 
     mutating func add(_ kind: Kind, _ name: String) {
         counts[Key(kind: kind, name: name), default: 0] += 1
     }
 
     /// One line for each kind of loss and entity or property.
-    public var lines: [String] {
+    package var lines: [String] {
         Kind.allCases.flatMap { kind in
             counts.filter { $0.key.kind == kind }.sorted { $0.key.name < $1.key.name }.map {
                 let (one, many, reason) = kind.words
@@ -52,7 +52,7 @@ public struct StoreLosses: Hashable, Sendable {
     }
 
     /// One line for each entity with recovered objects, and one for recovered contents.
-    public var recoveredLines: [String] {
+    package var recoveredLines: [String] {
         let objects = recoveredObjects.sorted { $0.key < $1.key }.map {
             "\($0.value) \($0.value == 1 ? "object" : "objects") of \($0.key)"
         }

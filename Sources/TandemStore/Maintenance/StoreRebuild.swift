@@ -1,13 +1,13 @@
-public import TandemIO
-public import TandemModel
+package import TandemIO
+package import TandemModel
 
 /// Rebuilds the store from the journal (law 6) next to the old one, which it then replaces.
 ///
 /// The old store is never written to. It is kept until the new one is complete, checked and
 /// durable.
-public struct StoreRebuild {
+package struct StoreRebuild {
     /// Returns the next transaction, or nil at the end of the journal.
-    public typealias Feed = () throws -> EncodedTransaction?
+    package typealias Feed = () throws -> EncodedTransaction?
 
     /// The number of object numbers to skip if the old store's high-water mark is unreadable.
     static let unknownLeases: UInt64 = 1 << 40
@@ -18,7 +18,7 @@ public struct StoreRebuild {
     private let options: StoreOptions
 
     /// Creates a rebuild of the store in the directory `path`, which no process may have open.
-    public init(
+    package init(
         path: String, files: RealFileSystem = RealFileSystem(),
         options: StoreOptions = StoreOptions()
     ) {
@@ -36,7 +36,7 @@ public struct StoreRebuild {
     /// each growth of the map. `beforeCheck` is called with the new store before its check. Throws
     /// ``StoreError`` and the errors of `feed`, leaving the old store unchanged. Cost: applies all
     /// transactions.
-    public func run(
+    package func run(
         identity: StoreIdentity, through last: UInt64, snapshot: String? = nil,
         feed: (_ after: UInt64) throws -> Feed, beforeCheck: (Store) throws -> Void = { _ in }
     ) throws -> StoreReport {
@@ -69,22 +69,22 @@ public struct StoreRebuild {
     }
 
     /// The consumers of the old store, as far as they can be read.
-    public struct OldConsumers: Hashable, Sendable {
+    package struct OldConsumers: Hashable, Sendable {
         /// The consumers that the new store takes over.
-        public var kept: [Consumer] = []
+        package var kept: [Consumer] = []
         /// The names of the consumers whose positions can't be read.
-        public var lost: [String] = []
+        package var lost: [String] = []
         /// The reason why the old store and its consumers can't be read; nil if they can be read.
-        public var failure: String?
+        package var failure: String?
         /// Whether the old store could be read.
-        public var isKnown: Bool { failure == nil }
+        package var isKnown: Bool { failure == nil }
     }
 
     /// Returns the consumers that ``run(identity:through:snapshot:feed:)`` takes over, and those
     /// that it can't.
     ///
     /// Consumers are not in the journal, and neither are leases.
-    public func oldConsumers() -> OldConsumers {
+    package func oldConsumers() -> OldConsumers {
         var found = OldConsumers()
         guard files.exists(path + "/data.mdb") else {
             found.failure = "there is no file \(path)/data.mdb"

@@ -1,19 +1,19 @@
-public import TandemModel
+package import TandemModel
 
 /// Rows and contents found in a journal for objects and long values that a store has lost.
-public struct JournalledParts {
+package struct JournalledParts {
     /// The last row of each object and the position of its transaction.
-    public var rows: [ObjectReference: (row: Row, position: UInt64)] = [:]
+    package var rows: [ObjectReference: (row: Row, position: UInt64)] = [:]
     /// The contents by hash.
-    public var contents: [[UInt8]: [UInt8]] = [:]
+    package var contents: [[UInt8]: [UInt8]] = [:]
 
     /// Creates an empty set of parts.
-    public init() {}
+    package init() {}
 }
 
 extension Store {
     /// Returns the journalled parts of the given objects, and the contents with the given hashes.
-    public typealias Recovery = (
+    package typealias Recovery = (
         _ objects: Set<ObjectReference>, _ contents: Set<[UInt8]>
     ) throws -> JournalledParts
 
@@ -24,7 +24,7 @@ extension Store {
     /// No other process may use the store, and nothing may have been applied since the last
     /// checkpoint. Durable on return. Throws ``StoreError`` if faults remain, or if LMDB can't
     /// continue reading.
-    public func salvage(
+    package func salvage(
         recovering recover: @escaping Recovery = { _, _ in JournalledParts() }
     ) throws -> StoreLosses {
         var salvage = StoreSalvage(self, recover)

@@ -1,7 +1,7 @@
-public import TandemQuery
+package import TandemQuery
 
 /// The kind of result that a fetch returns.
-public enum FetchResultKind: Hashable, Sendable {
+package enum FetchResultKind: Hashable, Sendable {
     /// The rows.
     case rows
     /// References to the objects, without their rows.

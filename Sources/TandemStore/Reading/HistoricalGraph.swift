@@ -1,5 +1,5 @@
-public import TandemModel
-public import TandemQuery
+package import TandemModel
+package import TandemQuery
 
 /// The graph at an earlier position: the store's content with all later transactions undone.
 ///
@@ -7,7 +7,7 @@ public import TandemQuery
 /// is visible in the store. The graph then stays the same. The journal does not have the versions
 /// of undone rows, so such a row has the graph's position as its version. That is not below its
 /// real version, and is below the version of every later change. Bound to one thread.
-public final class HistoricalGraph {
+package final class HistoricalGraph {
     /// The net change of one object.
     struct NetChange {
         /// The changed object.
@@ -25,17 +25,17 @@ public final class HistoricalGraph {
     }
 
     /// The position of the graph.
-    public let position: UInt64
+    package let position: UInt64
     /// The net change of each object that transactions after the position touched, by number.
     private var changes: [ObjectNumber: NetChange] = [:]
     /// The approximate size of the undone changes in bytes.
-    public private(set) var bytes = 0
+    package private(set) var bytes = 0
 
     /// Creates the graph at a position, before any transaction is undone.
-    public init(at position: UInt64) { self.position = position }
+    package init(at position: UInt64) { self.position = position }
 
     /// Undoes a change of the next transaction.
-    public func undo(_ change: Change, _ entity: CompiledEntity) {
+    package func undo(_ change: Change, _ entity: CompiledEntity) {
         var net =
             changes[change.object.number]
             ?? NetChange(object: change.object, before: nil, isRowUntouched: true)
@@ -85,7 +85,7 @@ public final class HistoricalGraph {
     /// members.
     ///
     /// Throws the error of the budget's check.
-    public func members(
+    package func members(
         _ now: [ObjectReference], of object: ObjectReference, slot: Int, _ budget: ReadBudget
     ) throws(StoreError) -> [ObjectReference] {
         guard let links = change(of: object)?.links[slot] else { return now }
@@ -99,7 +99,7 @@ public final class HistoricalGraph {
     /// computed from the current members and ranks.
     ///
     /// Throws the error of the budget's check.
-    public func places(
+    package func places(
         _ now: [RankPlan.Place], of object: ObjectReference, slot: Int, _ budget: ReadBudget
     ) throws(StoreError) -> [RankPlan.Place] {
         guard let before = change(of: object)?.ranks[slot] else { return now }
@@ -121,24 +121,24 @@ extension HistoricalGraph.NetChange {
 }
 
 /// A reader of the graph at an earlier position, or at the store's own.
-public struct HistoricalReader: GraphReader {
+package struct HistoricalReader: GraphReader {
     private let store: StoreReader
     private let past: HistoricalGraph?
 
     /// Creates a reader of a store's graph; without `past`, it reads the current graph.
-    public init(store: StoreReader, past: HistoricalGraph?) {
+    package init(store: StoreReader, past: HistoricalGraph?) {
         self.store = store
         self.past = past
     }
 
     /// Returns the row of an object.
-    public func row(of object: ObjectReference) -> RowLookup {
+    package func row(of object: ObjectReference) -> RowLookup {
         guard let net = past?.net(object) else { return store.row(of: object) }
         return net.before.map { .row($0) } ?? .missing
     }
 
     /// Calls `body` with the borrowed row of an object.
-    public func withRow(of object: ObjectReference, _ body: (BorrowedRow) -> Void) {
+    package func withRow(of object: ObjectReference, _ body: (BorrowedRow) -> Void) {
         guard let net = past?.net(object) else { return store.withRow(of: object, body) }
         guard let before = net.before else { return body(.missing) }
         before.withView { body(.row($0)) }
@@ -147,10 +147,10 @@ public struct HistoricalReader: GraphReader {
     /// Returns the UTF-8 of a long text.
     ///
     /// Long texts are immutable.
-    public func content(of text: TextReference) -> [UInt8]? { store.content(of: text) }
+    package func content(of text: TextReference) -> [UInt8]? { store.content(of: text) }
 
     /// Returns the members of a to-many relationship.
-    public func members(
+    package func members(
         of object: ObjectReference, _ relationship: CompiledRelationship, slot: Int
     ) -> [ObjectReference]? {
         let now = store.members(of: object, relationship, slot: slot)

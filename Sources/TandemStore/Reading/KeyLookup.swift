@@ -1,5 +1,5 @@
-public import TandemModel
-public import TandemQuery
+package import TandemModel
+package import TandemQuery
 
 /// A lookup of the only object with a unique value, which needs no plan.
 ///
@@ -10,14 +10,14 @@ public import TandemQuery
 /// property's, or if the value is a text too long for a row.
 ///
 ///     if let lookup = KeyLookup(request, in: model) { objects = try lookup.objects(in: store) }
-public struct KeyLookup: Sendable {
+package struct KeyLookup: Sendable {
     private let entity: CompiledEntity
     private let index: CompiledIndex
     private let value: Value
     private let includesSubentities: Bool
 
     /// Creates the lookup that is equivalent to a request; nil if there is none.
-    public init?(_ request: FetchDescriptor, in model: CompiledModel) {
+    package init?(_ request: FetchDescriptor, in model: CompiledModel) {
         guard request.sort.isEmpty, request.offset == 0, request.limit ?? 1 > 0,
             case .comparison(let comparison) = request.predicate,
             case (.keyPath(let path), .constant(let value)) = (comparison.left, comparison.right),
@@ -59,7 +59,7 @@ public struct KeyLookup: Sendable {
     /// Returns the object with the value in a view, or no object.
     ///
     /// Cost: two keys and the row's bytes. Throws `damaged` like ``StoreView/stored(_:)``.
-    public func objects(in view: StoreView) throws(StoreError) -> StoredObjects {
+    package func objects(in view: StoreView) throws(StoreError) -> StoredObjects {
         var tuple = KeyEncoder()
         tuple.append(self.value)
         let key = SmallKey(unique: index.id, StableHash(tuple.bytes))

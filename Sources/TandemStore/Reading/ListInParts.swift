@@ -1,5 +1,5 @@
 import TandemIO
-public import TandemQuery
+package import TandemQuery
 
 /// A long list read from an index, whose groups are sorted one by one as its chunks are taken.
 ///
@@ -9,9 +9,9 @@ public import TandemQuery
 ///     while let places = try list.nextPart(bytes: 256 << 10, check) { send(places) }
 ///
 /// Nothing is read from the store. Bound to one thread at a time.
-public final class ListInParts {
+package final class ListInParts {
     /// The names of sections and, unless there are too many, the reached objects.
-    public let head: ListPlacements
+    package let head: ListPlacements
     private let records: ListRecordArena
     /// The segments in the order of their groups.
     private let segments: [ListSegment]
@@ -41,25 +41,25 @@ public final class ListInParts {
     private let whole: ListPlacements
 
     /// The number of objects, including those already taken.
-    public var count: Int { records.count }
+    package var count: Int { records.count }
 
     /// The approximate size of all placements in bytes.
-    public var bytes: Int { keyBytes + count * 12 }
+    package var bytes: Int { keyBytes + count * 12 }
 
     /// The approximate size of the data held, in bytes.
-    public var heldBytes: Int {
+    package var heldBytes: Int {
         records.bytes + segments.count * MemoryLayout<ListSegment>.stride + keys.bytes
             + sorter.bytes
     }
 
     /// Whether all objects were taken.
-    public var isTaken: Bool { taken == count }
+    package var isTaken: Bool { taken == count }
 
     /// Returns the placements of the next objects, of about `bytes` bytes or all that remain; nil
     /// after the last one.
     ///
     /// Calls `check` periodically, and throws its errors; the list can't be used any more then.
-    public func nextPart(
+    package func nextPart(
         bytes: Int, _ check: () throws(StoreError) -> Void
     ) throws(StoreError) -> ListPlacements? {
         guard !isTaken else { return nil }

@@ -1,4 +1,4 @@
-public import TandemModel
+package import TandemModel
 
 /// The immutable graph of the last checkpoint, unaffected by later saves.
 ///
@@ -9,7 +9,7 @@ public import TandemModel
 ///     let snapshot = try store.snapshot()
 ///     defer { snapshot.end() }
 ///     let found = try snapshot.fetch(request)
-public final class StoreSnapshot: StoreView {
+package final class StoreSnapshot: StoreView {
     private let environment: LMDBEnvironment
     private var hasEnded = false
 
@@ -33,7 +33,7 @@ public final class StoreSnapshot: StoreView {
     }
 
     /// Makes later reads use a copy of the model.
-    public func use(copy: CompiledModel) {
+    package func use(copy: CompiledModel) {
         precondition(
             copy.hash == model?.hash && copy.version == model?.version,
             "A snapshot is read by its own model.")
@@ -43,7 +43,7 @@ public final class StoreSnapshot: StoreView {
     /// Ends the snapshot, so that LMDB can reuse its pages.
     ///
     /// Calling this again has no effect.
-    public func end() {
+    package func end() {
         hasEnded = true
         detachTransaction()?.abort()
     }

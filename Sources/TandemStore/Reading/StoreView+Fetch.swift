@@ -1,31 +1,31 @@
-public import TandemModel
-public import TandemQuery
+package import TandemModel
+package import TandemQuery
 
 /// The result of a fetch.
-public struct FetchResult {
+package struct FetchResult {
     /// The objects in the request's order, after offset and limit; empty if only references or a
     /// count are requested.
-    public var objects: StoredObjects = []
+    package var objects: StoredObjects = []
     /// The objects without their rows, if references are requested.
-    public var references: [ObjectReference] = []
+    package var references: [ObjectReference] = []
     /// The placements of a list's objects, if the list has too many objects to be answered with
     /// rows.
-    public var places: ListPlacements?
+    package var places: ListPlacements?
     /// The list, if it is too large for one chunk; ``places`` then has no objects.
-    public var list: ListInParts?
+    package var list: ListInParts?
     /// The number of matches.
     ///
     /// The number is exact for a count and without a limit; otherwise it is at most offset plus
     /// limit.
-    public var count = 0
+    package var count = 0
     /// A short description of the access path.
-    public var plan = ""
+    package var plan = ""
     /// The steps of the plan, for `tandem explain`.
-    public var steps: [FetchPlanStep] = []
+    package var steps: [FetchPlanStep] = []
     /// The number of rows that were read to find the objects.
-    public var rowsRead = 0
+    package var rowsRead = 0
     /// The number of index and link keys that were read to find the objects.
-    public var keysRead = 0
+    package var keysRead = 0
 }
 
 /// Fetching: planning, then finding, evaluating and sorting candidates.
@@ -41,7 +41,7 @@ extension StoreView {
     ///
     /// Throws ``StoreError``: `tooMuch` if key paths and subqueries reach more objects than
     /// ``ReadBudget`` allows, and the errors of the budget's check.
-    public func fetch(
+    package func fetch(
         _ request: CompiledRequest, for part: FetchResultKind = .rows, past: HistoricalGraph? = nil,
         chunkBytes: Int? = nil, budget: ReadBudget? = nil
     ) throws(StoreError) -> FetchResult {
@@ -56,7 +56,7 @@ extension StoreView {
     /// that.
     ///
     /// Cost: at most a few hundred keys and rows.
-    public func fetchLittle(
+    package func fetchLittle(
         _ request: CompiledRequest, for part: FetchResultKind = .rows, budget: ReadBudget
     ) throws(StoreError) -> FetchResult? {
         let planner = FetchPlanner(request, for: part, in: self)
@@ -125,7 +125,7 @@ extension StoreView {
     }
 
     /// Returns the row of an object at an earlier position, or the current row if `past` is nil.
-    public func stored(_ object: ObjectReference, _ past: HistoricalGraph?) throws(StoreError)
+    package func stored(_ object: ObjectReference, _ past: HistoricalGraph?) throws(StoreError)
         -> StoredObject?
     {
         guard let past, let net = past.net(object) else { return try stored(object) }

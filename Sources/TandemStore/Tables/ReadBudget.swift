@@ -5,9 +5,9 @@ import TandemQuery
 /// The cost of paths over to-many relationships grows with every hop, as does that of nested
 /// subqueries. A request of a hundred bytes can need more time or memory than is available. Bound
 /// to one thread at a time.
-public final class ReadBudget {
+package final class ReadBudget {
     /// A check that throws if the read must end, given the approximate size of the data it holds.
-    public typealias Check = (_ heldBytes: Int) throws(StoreError) -> Void
+    package typealias Check = (_ heldBytes: Int) throws(StoreError) -> Void
 
     private let ofRequest: Int
     private let ofObject: Int
@@ -19,7 +19,7 @@ public final class ReadBudget {
     private var workLeft: Int
     private let weight: Int
     /// The number of objects read by predicates and key paths.
-    public private(set) var spent = 0
+    package private(set) var spent = 0
     private var sinceCheck = 0
     private var heldBytes = 0
 
@@ -30,7 +30,7 @@ public final class ReadBudget {
     ///
     /// If `work` is given, the read ends with `interrupted` before it reads more objects than that.
     /// Every 64 bytes of a row count as another object, and each object counts `weight` times.
-    public init(
+    package init(
         _ options: StoreOptions = StoreOptions(), ofRequest: Int? = nil, work: Int = .max,
         weight: Int = 1, check: Check? = nil
     ) {
@@ -43,10 +43,10 @@ public final class ReadBudget {
     }
 
     /// The reason why the read ended early; the answer must then be discarded.
-    public private(set) var refusal: StoreError?
+    package private(set) var refusal: StoreError?
 
     /// The first error of a read; the answer must then be discarded too.
-    public private(set) var failure: StoreError?
+    package private(set) var failure: StoreError?
 
     /// Records that a read failed, or that its check ended it.
     func record(_ error: StoreError) {
@@ -62,7 +62,7 @@ public final class ReadBudget {
     /// `heldBytes` is the approximate size of the data that the read holds. It is evaluated only
     /// for a check.
     @inline(__always)
-    public func charge(_ count: Int, heldBytes: @autoclosure () -> Int) throws(StoreError) {
+    package func charge(_ count: Int, heldBytes: @autoclosure () -> Int) throws(StoreError) {
         sinceCheck += count
         guard sinceCheck >= Self.checkInterval || workLeft != .max else { return }
         try chargeSlowly(count, heldBytes())
@@ -87,7 +87,7 @@ public final class ReadBudget {
     }
 
     /// Records the bytes that the read holds, and throws if the read must end.
-    public func runCheck(_ heldBytes: Int) throws(StoreError) {
+    package func runCheck(_ heldBytes: Int) throws(StoreError) {
         (sinceCheck, self.heldBytes) = (0, heldBytes)
         try check?(heldBytes)
     }
@@ -100,7 +100,7 @@ public final class ReadBudget {
     }
 
     /// Sorts elements; throws if the read must end.
-    public func sort<Element>(
+    package func sort<Element>(
         _ elements: inout [Element], heldBytes: Int? = nil,
         by precedes: (Element, Element) -> Bool
     ) throws(StoreError) {
@@ -110,13 +110,13 @@ public final class ReadBudget {
     }
 
     /// Begins another candidate, with a new share for one object.
-    public func beginObject() {
+    package func beginObject() {
         let (members, isMore) = ofObject.multipliedReportingOverflow(by: StoreLimits.membersForOne)
         leftOfObject = isMore ? .max : members
     }
 
     /// Ends the candidate; further reads count only against the request.
-    public func endObject() { leftOfObject = .max }
+    package func endObject() { leftOfObject = .max }
 
     /// Accounts for objects; returns false if they exceed the budget.
     func spend(_ count: Int) -> Bool { spend(count, count * StoreLimits.membersForOne) }

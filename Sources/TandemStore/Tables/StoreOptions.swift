@@ -1,28 +1,28 @@
-public import TandemModel
+package import TandemModel
 import TandemQuery
 
 /// Settings of a store.
-public struct StoreOptions: Hashable, Sendable {
+package struct StoreOptions: Hashable, Sendable {
     /// The maximum size of the store in bytes; a full store rejects further writes.
-    public var quotaBytes = 1 << 40
+    package var quotaBytes = 1 << 40
     /// The maximum number of open read transactions of all processes together.
-    public var readers = 126
+    package var readers = 126
     /// The number of positions for which save ids are kept.
-    public var savesKept: UInt64 = 1_000_000
+    package var savesKept: UInt64 = 1_000_000
     /// The maximum number of remembered saves without effect; the oldest are forgotten first.
-    public var unchangedKept = 65_536
+    package var unchangedKept = 65_536
     /// The maximum number of related objects read for one candidate, about a quarter of a second.
     ///
     /// Every 64 bytes of a row or of a long text count as another object. Eight members that are
     /// only listed count as one object. A candidate is evaluated without interruption.
-    public var objectReads = 1 << 18
+    package var objectReads = 1 << 18
     /// The maximum number of related objects read for all candidates of a request, about ten
     /// seconds.
-    public var requestReads = 1 << 24
+    package var requestReads = 1 << 24
     /// Whether transactions can be applied to a store that has lost objects or contents.
     ///
     /// An update of a lost object inserts its row. Call ``Store/salvage(recovering:)`` afterwards.
-    public var acceptsLosses = false
+    package var acceptsLosses = false
     /// The collation stamp for index keys; only tests use another one.
     var collation = StoreOptions.programCollation
     /// The folding stamp for derived texts; only tests use another one.
@@ -34,18 +34,18 @@ public struct StoreOptions: Hashable, Sendable {
     static let programFolding = "Unicode \(UnicodeTables.version)"
 
     /// Creates the default options.
-    public init() {}
+    package init() {}
 }
 
 /// The log and epoch to which a store belongs.
-public struct StoreIdentity: Hashable, Sendable {
+package struct StoreIdentity: Hashable, Sendable {
     /// The id of the log.
-    public var log: LogID
+    package var log: LogID
     /// The epoch of the log.
-    public var epoch: UInt32
+    package var epoch: UInt32
 
     /// Creates an identity from a log and an epoch.
-    public init(log: LogID, epoch: UInt32) {
+    package init(log: LogID, epoch: UInt32) {
         self.log = log
         self.epoch = epoch
     }

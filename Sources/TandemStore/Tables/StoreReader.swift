@@ -1,22 +1,22 @@
-public import TandemModel
-public import TandemQuery
+package import TandemModel
+package import TandemQuery
 
 /// A graph reader for predicates that reads the current state of a store.
 ///
 /// A read returns `unknown` if it fails or exceeds the budget, and the budget records the reason
 /// for the caller. There is no other reason for `unknown`.
-public struct StoreReader: GraphReader {
+package struct StoreReader: GraphReader {
     let store: StoreView
     let budget: ReadBudget
 
     /// Creates a reader of a store for one request.
-    public init(_ store: StoreView, budget: ReadBudget = ReadBudget()) {
+    package init(_ store: StoreView, budget: ReadBudget = ReadBudget()) {
         self.store = store
         self.budget = budget
     }
 
     /// Returns the row of an object.
-    public func row(of object: ObjectReference) -> RowLookup {
+    package func row(of object: ObjectReference) -> RowLookup {
         guard budget.spend(1) else { return .unknown }
         do {
             guard let stored = try store.stored(object) else { return .missing }
@@ -29,7 +29,7 @@ public struct StoreReader: GraphReader {
     }
 
     /// Calls `body` with the row of an object, borrowed in place.
-    public func withRow(of object: ObjectReference, _ body: (BorrowedRow) -> Void) {
+    package func withRow(of object: ObjectReference, _ body: (BorrowedRow) -> Void) {
         guard budget.spend(1) else { return body(.unknown) }
         do {
             let isThere = try store.withRow(of: object) { row in
@@ -43,7 +43,7 @@ public struct StoreReader: GraphReader {
     }
 
     /// Returns the UTF-8 bytes of a long text.
-    public func content(of text: TextReference) -> [UInt8]? {
+    package func content(of text: TextReference) -> [UInt8]? {
         guard budget.spend(1 + text.length / 64) else { return nil }
         do {
             return try store.content(of: text.blob)
@@ -54,7 +54,7 @@ public struct StoreReader: GraphReader {
     }
 
     /// Returns the members of a to-many relationship.
-    public func members(
+    package func members(
         of object: ObjectReference, _ relationship: CompiledRelationship, slot: Int
     ) -> [ObjectReference]? {
         do {

@@ -1,5 +1,5 @@
 /// The tables of the store by name.
-public enum StoreTable: String, Hashable, Sendable, CaseIterable {
+package enum StoreTable: String, Hashable, Sendable, CaseIterable {
     /// The rows, from which most other tables are derived.
     case rows
     /// Every object number ever used, with its entity.

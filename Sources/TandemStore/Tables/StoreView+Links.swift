@@ -1,11 +1,11 @@
-public import TandemModel
+package import TandemModel
 
 /// Reads of to-many relationships: members and, if they are ordered, ranks.
 extension StoreView {
     /// Returns the members of a to-many relationship by ascending number, at most `most`.
     ///
     /// Throws the error of the budget's check.
-    public func members(
+    package func members(
         of owner: ObjectNumber, _ relationship: CompiledRelationship, atMost most: Int = .max,
         budget: ReadBudget? = nil
     ) throws(StoreError) -> [ObjectReference] {
@@ -23,7 +23,7 @@ extension StoreView {
     }
 
     /// Returns the number of members of a to-many relationship, counting up to `most`.
-    public func memberCount(
+    package func memberCount(
         of owner: ObjectNumber, _ relationship: CompiledRelationship, atMost most: Int
     ) throws(StoreError) -> Int {
         guard most > 0 else { return 0 }
@@ -37,7 +37,7 @@ extension StoreView {
     }
 
     /// Whether `member` is a member of the owner's relationship.
-    public func isMember(
+    package func isMember(
         _ member: ObjectNumber, of owner: ObjectNumber, _ relationship: CompiledRelationship
     ) throws(StoreError) -> Bool {
         try current.get(tables.links, SmallKey(link: relationship.linkID, owner, member)) != nil
@@ -47,7 +47,7 @@ extension StoreView {
     ///
     /// Throws `damaged` for a link without a rank, and the error of the budget's check. Cost: reads
     /// and sorts all links of the owner.
-    public func places(
+    package func places(
         of owner: ObjectNumber, _ relationship: CompiledRelationship, budget: ReadBudget? = nil
     ) throws(StoreError) -> [RankPlan.Place] {
         var places: [RankPlan.Place] = []
@@ -64,7 +64,7 @@ extension StoreView {
 
     /// Returns the rank of a member of an ordered relationship, or nil for an object that isn't a
     /// member.
-    public func rank(
+    package func rank(
         of member: ObjectNumber, in owner: ObjectNumber, _ relationship: CompiledRelationship
     ) throws(StoreError) -> Rank? {
         let key = SmallKey(link: relationship.linkID, owner, member)

@@ -1,15 +1,15 @@
 import TandemIO
-public import TandemModel
+package import TandemModel
 
 /// Reads of rows, unique keys and the contents of long values.
 extension StoreView {
     /// A row with the position of the transaction that last changed it.
-    public typealias Stored = StoredObject
+    package typealias Stored = StoredObject
 
     /// Returns the row of an object, or nil if there is none.
     ///
     /// Throws `damaged` if the bytes aren't a row of the object's entity.
-    public func stored(_ object: ObjectReference) throws(StoreError) -> Stored? {
+    package func stored(_ object: ObjectReference) throws(StoreError) -> Stored? {
         if let kept = cachedRow(of: object) {
             assert(
                 (try? decoder.isStored(kept, tables.rows, current)) ?? true,
@@ -39,7 +39,7 @@ extension StoreView {
     }
 
     /// Returns the entity for which a number was used, even if the object was deleted.
-    public func entity(ofNumber number: ObjectNumber) throws(StoreError) -> EntityTag? {
+    package func entity(ofNumber number: ObjectNumber) throws(StoreError) -> EntityTag? {
         guard let value = try current.get(tables.numbers, SmallKey(number: number)) else {
             return nil
         }
@@ -47,7 +47,7 @@ extension StoreView {
     }
 
     /// Returns the object that holds a unique tuple, verified against its row.
-    public func owner(
+    package func owner(
         of index: CompiledIndex, _ row: Row, _ entity: CompiledEntity
     ) throws(StoreError) -> ObjectReference? {
         guard let key = StoreKey.unique(index, row, entity),
@@ -63,7 +63,7 @@ extension StoreView {
     /// Returns the number of objects of an entity, without its subentities.
     ///
     /// Cost: reads all keys of these objects.
-    public func count(of tag: EntityTag) throws(StoreError) -> Int {
+    package func count(of tag: EntityTag) throws(StoreError) -> Int {
         var count = 0
         try current.scan(tables.rows, prefix: StoreKey.tag(tag)) { _, _ in
             count += 1
@@ -73,7 +73,7 @@ extension StoreView {
     }
 
     /// Whether the store has no objects.
-    public var isEmpty: Bool {
+    package var isEmpty: Bool {
         get throws(StoreError) { try current.count(tables.rows) == 0 }
     }
 
@@ -97,7 +97,7 @@ extension StoreView {
     /// Returns the next rows of one entity, starting at a number; empty at the end.
     ///
     /// Reads at most 1,024 rows. Throws `damaged` for a row that can't be read.
-    public func rowStep(
+    package func rowStep(
         of tag: EntityTag, from first: ObjectNumber
     ) throws(StoreError) -> [Stored] {
         let prefix = StoreKey.tag(tag)
@@ -114,7 +114,7 @@ extension StoreView {
     }
 
     /// Whether there are objects of an entity or of its subentities.
-    public func hasObjects(of entity: CompiledEntity) throws(StoreError) -> Bool {
+    package func hasObjects(of entity: CompiledEntity) throws(StoreError) -> Bool {
         for tag in entity.descendants {
             var isThere = false
             try current.scan(tables.rows, prefix: StoreKey.tag(tag)) { _, _ in
@@ -158,18 +158,18 @@ extension StoreView {
     /// Returns the content of a blob, or nil if the store doesn't have it.
     ///
     /// Cost: copies the content.
-    public func content(of blob: BlobReference) throws(StoreError) -> [UInt8]? {
+    package func content(of blob: BlobReference) throws(StoreError) -> [UInt8]? {
         try current.get(tables.blobs, blob.hash).map { Array($0) }
     }
 
     /// Whether the store has the content of a blob.
-    public func holds(_ blob: BlobReference) throws(StoreError) -> Bool {
+    package func holds(_ blob: BlobReference) throws(StoreError) -> Bool {
         try current.get(tables.blobUses, blob.hash) != nil
     }
 
     /// Whether the store has the content of a blob, with the length and the beginning of the
     /// reference.
-    public func fits(_ blob: BlobReference) throws(StoreError) -> Bool {
+    package func fits(_ blob: BlobReference) throws(StoreError) -> Bool {
         guard let content = try current.get(tables.blobs, blob.hash) else { return false }
         return blob.fits(content)
     }
@@ -178,7 +178,7 @@ extension StoreView {
     ///
     /// A long text is returned in full, as a ``TandemModel/Value/string(_:)``. Cost: proportional
     /// to the number of members, or to the length of the text.
-    public func derived(
+    package func derived(
         _ derivation: CompiledDerivation, of number: ObjectNumber, _ entity: CompiledEntity,
         from source: Value
     ) throws(StoreError) -> Value {
@@ -198,5 +198,5 @@ extension StoreView {
 
 extension ObjectNumber {
     /// The next number, or nil after the largest one.
-    public var successor: ObjectNumber? { self == .max ? nil : self + 1 }
+    package var successor: ObjectNumber? { self == .max ? nil : self + 1 }
 }

@@ -1,19 +1,19 @@
-public import TandemModel
+package import TandemModel
 
 /// The readable graph of a store at one position.
 ///
 /// A ``Store`` shows the state of its open write transaction, a ``StoreSnapshot`` the state at a
 /// checkpoint. Bound to one thread at a time.
-public class StoreView {
+package class StoreView {
     /// The directory of the store.
-    public let path: String
+    package let path: String
     /// The position of the last transaction that the view shows.
-    public private(set) var appliedPosition: UInt64 = 0
+    package private(set) var appliedPosition: UInt64 = 0
     /// The model; nil in a store without one.
-    public private(set) var model: CompiledModel?
+    package private(set) var model: CompiledModel?
     /// The position at which the model was installed; rows of older transactions have another
     /// layout.
-    public private(set) var modelPosition: UInt64 = 0
+    package private(set) var modelPosition: UInt64 = 0
 
     let tables: StoreTables
     let options: StoreOptions
@@ -63,7 +63,7 @@ public class StoreView {
     func cachedRow(of object: ObjectReference) -> Stored? { nil }
 
     /// Returns a budget for one request, with the limits of this store.
-    public func readBudget(
+    package func readBudget(
         ofRequest: Int? = nil, work: Int = .max, weight: Int = 1, check: ReadBudget.Check? = nil
     ) -> ReadBudget {
         ReadBudget(

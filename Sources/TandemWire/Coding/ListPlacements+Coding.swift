@@ -1,4 +1,4 @@
-public import TandemModel
+package import TandemModel
 public import TandemQuery
 
 extension ListPlacements: WireCodable {
@@ -7,7 +7,7 @@ extension ListPlacements: WireCodable {
 
     /// Appends the binary form column by column, so that a hundred thousand objects need only a few
     /// copies.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.names(sections)
         writer.references(reached)
         encodePart(into: &writer)
@@ -30,7 +30,7 @@ extension ListPlacements: WireCodable {
     ///
     /// It also throws for an index beyond the names or the reached objects, and for runs that don't
     /// cover all objects.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         let sections = try reader.names(limit: .max)
         let reached = try reader.references()
         self.init(sections: sections, reached: reached, hops: try reader.hops())
@@ -59,7 +59,7 @@ extension ListPlacements: WireCodable {
 
 extension ListDetails: WireCodable {
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.optional(sectionKeyPath) { $0.string($1) }
         writer.names(refreshKeyPaths)
         writer.list(hops) { $0.names($1) }
@@ -67,7 +67,7 @@ extension ListDetails: WireCodable {
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         self.init(
             sectionKeyPath: try reader.optionalString(), refreshKeyPaths: try reader.names(),
             hops: try reader.list(itemBytes: 1, limit: WireLimits.names) {

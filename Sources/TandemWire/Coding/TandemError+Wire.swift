@@ -2,7 +2,7 @@ public import TandemModel
 
 extension TandemError: WireCodable {
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.string(code.rawValue)
         writer.string(message)
         writer.optional(offset) { $0.int64(Int64($1)) }
@@ -21,7 +21,7 @@ extension TandemError: WireCodable {
     }
 
     /// Reads the binary form or throws `CodingError`, also for an unknown error code.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         guard let code = Code(rawValue: try reader.string()) else {
             throw CodingError(expected: "the code of an error", offset: start)

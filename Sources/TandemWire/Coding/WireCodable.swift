@@ -1,8 +1,8 @@
-public import TandemModel
+package import TandemModel
 public import TandemQuery
 
 /// A component of a message with a unique binary form.
-public protocol WireCodable: Hashable, Sendable {
+package protocol WireCodable: Hashable, Sendable {
     /// Appends the binary form.
     func encode(into writer: inout ByteWriter)
 

@@ -1,12 +1,12 @@
-public import TandemModel
+package import TandemModel
 
 /// A violation of the protocol in received bytes, or the reason why a message can't be sent.
 ///
 /// After a violation in received bytes the connection is unusable: report it to the peer
 /// (``tandemError``) and close the connection.
-public struct WireError: Error, Hashable, Sendable, CustomStringConvertible {
+package struct WireError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The kind of violation.
-    public enum Code: String, Hashable, Sendable, CaseIterable {
+    package enum Code: String, Hashable, Sendable, CaseIterable {
         /// A header violates the rules: flags, reserved bits, id, or an empty frame that is not the
         /// last.
         case badFrame
@@ -23,18 +23,18 @@ public struct WireError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The kind of violation.
-    public var code: Code
+    package var code: Code
     /// A description of what was expected and what was found.
-    public var reason: String
+    package var reason: String
     /// The type byte of the message; 0 if there is none.
-    public var type: UInt8
+    package var type: UInt8
     /// The request id of the message.
-    public var id: UInt32
+    package var id: UInt32
     /// The offset in the payload, for ``Code/malformed``.
-    public var offset: Int?
+    package var offset: Int?
 
     /// Creates a violation in a message of the given type and id.
-    public init(_ code: Code, _ reason: String, type: UInt8, id: UInt32, offset: Int? = nil) {
+    package init(_ code: Code, _ reason: String, type: UInt8, id: UInt32, offset: Int? = nil) {
         self.code = code
         self.reason = reason
         self.type = type
@@ -43,13 +43,13 @@ public struct WireError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The error as one line for a log.
-    public var description: String {
+    package var description: String {
         let place = offset.map { " at offset \($0)" } ?? ""
         return "\(code.rawValue): message type \(type), request \(id)\(place): \(reason)"
     }
 
     /// The error for callers and peers: `limitExceeded` for sizes, `usage` for everything else.
-    public var tandemError: TandemError {
+    package var tandemError: TandemError {
         switch code {
         case .frameTooLarge, .messageTooLarge:
             TandemError(

@@ -1,60 +1,60 @@
-public import TandemModel
+package import TandemModel
 
 /// The limits of the protocol, all in one place.
 ///
 /// A daemon can be configured with other limits on requests in flight, queued bytes and
 /// controllers, and with smaller frames and messages: ``SessionLimits``. Exceeding a limit is
 /// answered with an error or closes the connection; nothing is dropped silently.
-public enum WireLimits {
+package enum WireLimits {
     /// The protocol version of this build; it changes with every change of a message's format.
-    public static let protocolVersion: UInt16 = 3
+    package static let protocolVersion: UInt16 = 3
     /// The largest payload of a frame in bytes: a peer buffers at most this much before the next
     /// header.
-    public static let frameBytes = 1 << 20
+    package static let frameBytes = 1 << 20
     /// The space in a message for data around a transaction, in bytes.
-    public static let aroundTransaction = 64 << 10
+    package static let aroundTransaction = 64 << 10
     /// The largest message from client to daemon in bytes: a transaction of 16 MiB and the data
     /// around it.
-    public static let clientMessageBytes = (16 << 20) + aroundTransaction
+    package static let clientMessageBytes = (16 << 20) + aroundTransaction
     /// The largest hello in bytes, which any peer may send: enough for a model in JSON, but not for
     /// a transaction.
-    public static let helloBytes = 4 << 20
+    package static let helloBytes = 4 << 20
     /// The largest message from daemon to client in bytes; it limits the effect of a damaged length
     /// on a client.
-    public static let daemonMessageBytes = 1 << 30
+    package static let daemonMessageBytes = 1 << 30
     /// The largest number of requests in flight of one connection.
-    public static let requestsInFlight = 64
+    package static let requestsInFlight = 64
     /// The number of unprocessed bytes above which a connection is no longer read.
-    public static let inboundQueueBytes = 4 << 20
+    package static let inboundQueueBytes = 4 << 20
     /// The time allowed from the connection to the hello, and from the hello to the welcome, in
     /// milliseconds.
-    public static let handshakeMilliseconds: Int64 = 5_000
+    package static let handshakeMilliseconds: Int64 = 5_000
     /// The largest number of open controllers of one connection, and of items in one verdict
     /// request.
-    public static let controllers = 256
+    package static let controllers = 256
     /// The largest number of items in one verdict request, whatever the daemon's configuration.
-    public static let verdictItems = 4_096
+    package static let verdictItems = 4_096
     /// The largest save id in bytes.
-    public static let saveIDBytes = 64
+    package static let saveIDBytes = 64
     /// The largest batch id in bytes.
-    public static let batchIDBytes = saveIDBytes - 8
+    package static let batchIDBytes = saveIDBytes - 8
     /// The largest number of objects in one transaction of a batch, and of rows in one chunk of a
     /// batch insert.
     ///
     /// Objects that a delete rule adds for a single object are not counted.
-    public static let batchObjects = 1_000
+    package static let batchObjects = 1_000
     /// The largest number of objects in one condition on a history.
-    public static let historyObjects = 1 << 16
+    package static let historyObjects = 1 << 16
     /// The largest number of names, properties or key paths in one list; real models have fewer
     /// entities than this.
-    public static let names = 4_096
+    package static let names = 4_096
     /// The largest number of hops in one key path.
-    public static let keyPathHops = 64
+    package static let keyPathHops = 64
     /// The longest name of an author or a context, in bytes of UTF-8.
-    public static let nameBytes = 256
+    package static let nameBytes = 256
 
     /// Throws `usage` for a name longer than ``nameBytes``; `kind` describes its owner.
-    public static func check(name: String, of kind: String) throws(TandemError) {
+    package static func check(name: String, of kind: String) throws(TandemError) {
         let bytes = name.utf8.count
         guard bytes > nameBytes else { return }
         throw TandemError(

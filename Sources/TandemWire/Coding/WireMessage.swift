@@ -1,7 +1,7 @@
-public import TandemModel
+package import TandemModel
 
 /// The rule for the request id in a message's frames.
-public enum RequestIDRule: Hashable, Sendable {
+package enum RequestIDRule: Hashable, Sendable {
     /// The id is 0: the message belongs to no request.
     case zero
     /// The id is that of a request, never 0.
@@ -11,7 +11,7 @@ public enum RequestIDRule: Hashable, Sendable {
 }
 
 /// The messages of one direction.
-public protocol WireMessage: Hashable, Sendable {
+package protocol WireMessage: Hashable, Sendable {
     /// The type byte.
     var type: UInt8 { get }
 

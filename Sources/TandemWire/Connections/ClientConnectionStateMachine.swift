@@ -1,4 +1,4 @@
-public import TandemModel
+package import TandemModel
 
 /// The state machine of a client's connection, as a value without socket or clock.
 ///
@@ -7,9 +7,9 @@ public import TandemModel
 /// push that names a different predecessor reveals a gap. The connection is then unusable, and the
 /// client must connect again and resume at the old ``cursor``. <doc:Protocol> has the table of
 /// states.
-public struct ClientConnectionStateMachine: Hashable, Sendable {
+package struct ClientConnectionStateMachine: Hashable, Sendable {
     /// The state of the connection.
-    public enum State: Hashable, Sendable {
+    package enum State: Hashable, Sendable {
         /// The socket is not connected yet.
         case connecting
         /// The hello was sent, and the welcome has not arrived.
@@ -23,7 +23,7 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
     }
 
     /// The action required after the socket has connected.
-    public enum ConnectedAction: Hashable, Sendable {
+    package enum ConnectedAction: Hashable, Sendable {
         /// Send this hello.
         case send(Hello)
         /// Close the socket, which is no longer needed.
@@ -31,7 +31,7 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
     }
 
     /// The action required by a welcome.
-    public enum WelcomeAction: Hashable, Sendable {
+    package enum WelcomeAction: Hashable, Sendable {
         /// Continue: pushes resume after the requested position.
         case resume
         /// Refresh: pushes begin after the welcome's position, so cached data is stale.
@@ -41,7 +41,7 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
     }
 
     /// The action required by a push.
-    public enum PushAction: Hashable, Sendable {
+    package enum PushAction: Hashable, Sendable {
         /// Process the push; the cursor has moved.
         case deliver
         /// Handle a gap: the push names `got` as its predecessor, and the machine is closed.
@@ -51,7 +51,7 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
     }
 
     /// The action required by an answer.
-    public enum AnswerAction: Hashable, Sendable {
+    package enum AnswerAction: Hashable, Sendable {
         /// Resolve the request with the answer.
         case complete
         /// Pass the chunk to the request, which stays in flight.
@@ -61,7 +61,7 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
     }
 
     /// The action required by a failure.
-    public enum FailureAction: Hashable, Sendable {
+    package enum FailureAction: Hashable, Sendable {
         /// Resolve the request with the failure.
         case complete
         /// Drop the failure: no request has its id.
@@ -71,7 +71,7 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
     }
 
     /// The action required by a timeout.
-    public enum TimeoutAction: Hashable, Sendable {
+    package enum TimeoutAction: Hashable, Sendable {
         /// Close the socket: the welcome, or the answer to the model, did not arrive.
         case close
         /// Do nothing: the connection is ready.
@@ -79,29 +79,29 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
     }
 
     /// The state of the connection.
-    public private(set) var state = State.connecting
+    package private(set) var state = State.connecting
     /// The last announced position, at which to resume after the connection is lost.
-    public private(set) var cursor: UInt64
+    package private(set) var cursor: UInt64
     private let hello: Hello
     private var requests = RequestTable()
     private var lastID: UInt32 = 0
 
     /// Creates the machine of a connection that will begin with `hello`.
-    public init(hello: Hello) {
+    package init(hello: Hello) {
         self.hello = hello
         cursor = hello.resume?.number ?? 0
     }
 
     /// The number of requests in flight.
-    public var inFlightCount: Int { requests.count }
+    package var inFlightCount: Int { requests.count }
 
     /// Whether another request may be sent: the connection is ready and below the limit.
-    public var hasRoom: Bool { state == .ready && !requests.isFull }
+    package var hasRoom: Bool { state == .ready && !requests.isFull }
 
     // MARK: Handshake
 
     /// Records that the socket has connected.
-    public mutating func connected() -> ConnectedAction {
+    package mutating func connected() -> ConnectedAction {
         switch state {
         case .connecting:
             state = .awaitingWelcome
@@ -116,7 +116,7 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
     ///
     /// With `installsModel`, the owner now sends its model; the connection is ready after
     /// ``installedModel(position:)``.
-    public mutating func received(
+    package mutating func received(
         _ welcome: Welcome, installsModel: Bool = false
     ) -> WelcomeAction {
         switch state {
@@ -138,7 +138,7 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
     }
 
     /// Records that the daemon has accepted the model, in an answer that announces `position`.
-    public mutating func installedModel(position: UInt64) {
+    package mutating func installedModel(position: UInt64) {
         switch state {
         case .installingModel:
             cursor = max(cursor, position)
@@ -150,7 +150,7 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
     }
 
     /// Records that ``WireLimits/handshakeMilliseconds`` have passed since the connection began.
-    public mutating func handshakeTimedOut() -> TimeoutAction {
+    package mutating func handshakeTimedOut() -> TimeoutAction {
         switch state {
         case .connecting, .awaitingWelcome, .installingModel:
             state = .closed
@@ -170,7 +170,7 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
     ///
     /// Throws `disconnected` if the connection is not ready, and `limitExceeded` if
     /// ``SessionLimits/requestsInFlight`` requests are in flight.
-    public mutating func begin() throws(TandemError) -> UInt32 {
+    package mutating func begin() throws(TandemError) -> UInt32 {
         guard case .ready = state else {
             throw TandemError(.disconnected, "the connection to the daemon is not ready; try again")
         }
@@ -182,7 +182,7 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
 
     /// Records the arrival of an answer or a chunk that announces `position`; nil announces
     /// nothing.
-    public mutating func received(
+    package mutating func received(
         answer id: UInt32, position: UInt64?, isLast: Bool = true
     ) -> AnswerAction {
         guard case .ready = state, isLast ? requests.remove(id) : requests.contains(id) else {
@@ -193,7 +193,7 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
     }
 
     /// Records the arrival of a failure; one with id 0 ends the connection.
-    public mutating func received(failure id: UInt32) -> FailureAction {
+    package mutating func received(failure id: UInt32) -> FailureAction {
         guard id == 0 else {
             return received(answer: id, position: nil) == .complete ? .complete : .unknown
         }
@@ -203,7 +203,7 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
     // MARK: Pushes
 
     /// Records the arrival of a push that announces `position` after `previous`.
-    public mutating func received(push previous: UInt64, position: UInt64) -> PushAction {
+    package mutating func received(push previous: UInt64, position: UInt64) -> PushAction {
         switch state {
         case .ready, .installingModel: break
         case .connecting, .awaitingWelcome, .closed: return .ignore
@@ -219,7 +219,7 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
     // MARK: End
 
     /// Records the end of the connection, and returns the unanswered requests in ascending order.
-    public mutating func closed() -> [UInt32] {
+    package mutating func closed() -> [UInt32] {
         state = .closed
         return requests.removeAll()
     }

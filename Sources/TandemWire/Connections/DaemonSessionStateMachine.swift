@@ -1,4 +1,4 @@
-public import TandemModel
+package import TandemModel
 
 /// The state machine of a daemon's session, as a value without socket or clock.
 ///
@@ -6,9 +6,9 @@ public import TandemModel
 /// messages and the requests in flight. It also holds the session's cursor, which every push names
 /// as its predecessor. The owner has to push every transaction up to an answer's position before
 /// the answer. <doc:Protocol> has the table of states.
-public struct DaemonSessionStateMachine: Hashable, Sendable {
+package struct DaemonSessionStateMachine: Hashable, Sendable {
     /// The state of the session.
-    public enum State: Hashable, Sendable {
+    package enum State: Hashable, Sendable {
         /// No message has arrived.
         case awaitingHello
         /// The hello is being checked.
@@ -20,7 +20,7 @@ public struct DaemonSessionStateMachine: Hashable, Sendable {
     }
 
     /// The action required by a hello.
-    public enum HelloAction: Hashable, Sendable {
+    package enum HelloAction: Hashable, Sendable {
         /// Check model and resume position, then send the welcome (``welcomed(cursor:)``).
         case greet
         /// Send this failure under id 0, then close.
@@ -30,7 +30,7 @@ public struct DaemonSessionStateMachine: Hashable, Sendable {
     }
 
     /// The action required by a request.
-    public enum RequestAction: Hashable, Sendable {
+    package enum RequestAction: Hashable, Sendable {
         /// Carry the request out and answer it (``answered(id:position:isLast:)``).
         case run
         /// Answer with this failure at once; the session continues.
@@ -42,7 +42,7 @@ public struct DaemonSessionStateMachine: Hashable, Sendable {
     }
 
     /// The action required by a timeout.
-    public enum TimeoutAction: Hashable, Sendable {
+    package enum TimeoutAction: Hashable, Sendable {
         /// Report the timeout with a failure under id 0, then close.
         case close
         /// Do nothing: the hello has arrived.
@@ -50,23 +50,23 @@ public struct DaemonSessionStateMachine: Hashable, Sendable {
     }
 
     /// The state of the session.
-    public private(set) var state = State.awaitingHello
+    package private(set) var state = State.awaitingHello
     /// The last announced position, which the next push names as its predecessor.
-    public private(set) var cursor: UInt64 = 0
+    package private(set) var cursor: UInt64 = 0
     private var requests = RequestTable()
 
     /// Creates the machine of a newly accepted session with a limit of requests in flight.
-    public init(requestsInFlight: Int = WireLimits.requestsInFlight) {
+    package init(requestsInFlight: Int = WireLimits.requestsInFlight) {
         requests.limit = requestsInFlight
     }
 
     /// The number of requests in flight.
-    public var inFlightCount: Int { requests.count }
+    package var inFlightCount: Int { requests.count }
 
     // MARK: Handshake
 
     /// Records the arrival of a hello.
-    public mutating func received(_ hello: Hello) -> HelloAction {
+    package mutating func received(_ hello: Hello) -> HelloAction {
         switch state {
         case .awaitingHello: break
         case .greeting, .ready:
@@ -89,7 +89,7 @@ public struct DaemonSessionStateMachine: Hashable, Sendable {
     /// Records that the welcome is being sent; pushes begin after `cursor`.
     ///
     /// Returns false if the session was closed in the meantime; don't send the welcome then.
-    public mutating func welcomed(cursor: UInt64) -> Bool {
+    package mutating func welcomed(cursor: UInt64) -> Bool {
         switch state {
         case .greeting:
             state = .ready
@@ -102,7 +102,7 @@ public struct DaemonSessionStateMachine: Hashable, Sendable {
     }
 
     /// Records that the time limit for the hello has passed.
-    public mutating func helloTimedOut() -> TimeoutAction {
+    package mutating func helloTimedOut() -> TimeoutAction {
         switch state {
         case .awaitingHello:
             state = .closed
@@ -114,7 +114,7 @@ public struct DaemonSessionStateMachine: Hashable, Sendable {
     // MARK: Requests
 
     /// Records the arrival of a request.
-    public mutating func received(request id: UInt32) -> RequestAction {
+    package mutating func received(request id: UInt32) -> RequestAction {
         switch state {
         case .ready: break
         case .awaitingHello, .greeting:
@@ -136,7 +136,7 @@ public struct DaemonSessionStateMachine: Hashable, Sendable {
     ///
     /// Returns false if the request is no longer in flight; don't send the answer then. The request
     /// stays in flight until its last chunk.
-    public mutating func answered(id: UInt32, position: UInt64?, isLast: Bool = true) -> Bool {
+    package mutating func answered(id: UInt32, position: UInt64?, isLast: Bool = true) -> Bool {
         guard case .ready = state, isLast ? requests.remove(id) : requests.contains(id) else {
             return false
         }
@@ -151,7 +151,7 @@ public struct DaemonSessionStateMachine: Hashable, Sendable {
     ///
     /// Returns nil if nothing is to be sent, because the session is not ready or already knows the
     /// position.
-    public mutating func pushing(_ position: UInt64) -> UInt64? {
+    package mutating func pushing(_ position: UInt64) -> UInt64? {
         guard case .ready = state, position > cursor else { return nil }
         defer { cursor = position }
         return cursor
@@ -160,7 +160,7 @@ public struct DaemonSessionStateMachine: Hashable, Sendable {
     // MARK: End
 
     /// Records the end of the session, and returns its requests in flight in ascending order.
-    public mutating func closed() -> [UInt32] {
+    package mutating func closed() -> [UInt32] {
         state = .closed
         return requests.removeAll()
     }

@@ -1,36 +1,36 @@
 import TandemModel
 
 /// The constants of a frame: a header of 12 bytes and a payload; see <doc:Protocol>.
-public enum Frame {
+package enum Frame {
     /// The offset of the payload's length, which has 4 bytes.
-    public static let lengthOffset = 0
+    package static let lengthOffset = 0
     /// The offset of the message type, which has 1 byte.
-    public static let typeOffset = lengthOffset + 4
+    package static let typeOffset = lengthOffset + 4
     /// The offset of the flags, which have 1 byte.
-    public static let flagsOffset = typeOffset + 1
+    package static let flagsOffset = typeOffset + 1
     /// The offset of the 2 reserved bytes, which are always 0.
-    public static let reservedOffset = flagsOffset + 1
+    package static let reservedOffset = flagsOffset + 1
     /// The offset of the request id, which has 4 bytes.
-    public static let idOffset = reservedOffset + 2
+    package static let idOffset = reservedOffset + 2
     /// The length of the header in bytes.
-    public static let headerBytes = idOffset + 4
+    package static let headerBytes = idOffset + 4
     /// The flag set in every frame of a message except the last.
-    public static let moreFlag: UInt8 = 1
+    package static let moreFlag: UInt8 = 1
 }
 
 /// The header of a frame.
-public struct FrameHeader: Hashable, Sendable {
+package struct FrameHeader: Hashable, Sendable {
     /// The length of the payload, in bytes.
-    public var length: UInt32
+    package var length: UInt32
     /// The type of the message.
-    public var type: UInt8
+    package var type: UInt8
     /// Whether more frames of this message follow.
-    public var hasMore: Bool
+    package var hasMore: Bool
     /// The request to which the message belongs; 0 for none.
-    public var id: UInt32
+    package var id: UInt32
 
     /// Creates a header with the given content.
-    public init(length: UInt32, type: UInt8, hasMore: Bool = false, id: UInt32) {
+    package init(length: UInt32, type: UInt8, hasMore: Bool = false, id: UInt32) {
         self.length = length
         self.type = type
         self.hasMore = hasMore
@@ -38,7 +38,7 @@ public struct FrameHeader: Hashable, Sendable {
     }
 
     /// Appends the 12 bytes.
-    public func encode(into output: inout [UInt8]) {
+    package func encode(into output: inout [UInt8]) {
         var writer = ByteWriter()
         swap(&writer.bytes, &output)
         writer.filled(Frame.headerBytes) {

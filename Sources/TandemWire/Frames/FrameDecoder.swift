@@ -1,24 +1,24 @@
 import TandemModel
 
 /// A message and the request to which it belongs.
-public struct Envelope<Message: WireMessage>: Hashable, Sendable {
+package struct Envelope<Message: WireMessage>: Hashable, Sendable {
     /// The request id, 0 for a message that belongs to no request.
-    public var id: UInt32
+    package var id: UInt32
     /// The message.
-    public var message: Message
+    package var message: Message
 
     /// Creates an envelope for a message that belongs to the request `id`.
-    public init(id: UInt32, message: Message) {
+    package init(id: UInt32, message: Message) {
         self.id = id
         self.message = message
     }
 }
 
 /// The decoder of a daemon.
-public typealias ClientMessageDecoder = FrameDecoder<ClientMessage>
+package typealias ClientMessageDecoder = FrameDecoder<ClientMessage>
 
 /// The decoder of a client.
-public typealias DaemonMessageDecoder = FrameDecoder<DaemonMessage>
+package typealias DaemonMessageDecoder = FrameDecoder<DaemonMessage>
 
 /// A decoder that turns received bytes into messages; `Message` determines the side.
 ///
@@ -30,16 +30,16 @@ public typealias DaemonMessageDecoder = FrameDecoder<DaemonMessage>
 /// for it. The messages don't depend on how the bytes are split. Cost: constant per byte. If all
 /// messages are removed after each append, the buffer holds at most one frame, the bytes of one
 /// append, and one unfinished message.
-public struct FrameDecoder<Message: WireMessage>: Sendable {
+package struct FrameDecoder<Message: WireMessage>: Sendable {
     private var input = FrameBuffer()
     private var step = DecodeState.header
     private var parts: [UInt8] = []
     /// Whether the rest of the current message is discarded.
     private var isSkipping = false
     /// The largest frame payload in bytes, if smaller than the protocol's limit.
-    public var frameBytes = WireLimits.frameBytes
+    package var frameBytes = WireLimits.frameBytes
     /// The largest message in bytes, if smaller than the limit of its type.
-    public var messageBytes = Int.max
+    package var messageBytes = Int.max
 
     /// The position of the decoder within a message.
     private enum DecodeState {
@@ -54,19 +54,19 @@ public struct FrameDecoder<Message: WireMessage>: Sendable {
     }
 
     /// Creates a decoder at the beginning of a stream.
-    public init() {}
+    package init() {}
 
     /// The number of appended bytes that belong to no returned message, headers included.
-    public var bufferedBytes: Int { input.count + parts.count }
+    package var bufferedBytes: Int { input.count + parts.count }
 
     /// Whether the stream may end here, because no message has begun.
-    public var isAtBoundary: Bool {
+    package var isAtBoundary: Bool {
         guard case .header = step else { return false }
         return input.count == 0
     }
 
     /// The type and request of an incomplete message of several frames; nil if there is none.
-    public var unfinished: (type: UInt8, id: UInt32)? {
+    package var unfinished: (type: UInt8, id: UInt32)? {
         guard !isSkipping else { return nil }
         switch step {
         case .payload(let header) where header.hasMore || !parts.isEmpty:
@@ -77,17 +77,17 @@ public struct FrameDecoder<Message: WireMessage>: Sendable {
     }
 
     /// Discards the unfinished message: the frames received so far, and the rest as they arrive.
-    public mutating func skipMessage() {
+    package mutating func skipMessage() {
         guard unfinished != nil else { return }
         isSkipping = true
         parts = []
     }
 
     /// Appends received bytes.
-    public mutating func append(_ bytes: [UInt8]) { bytes.withUnsafeBytes { append($0) } }
+    package mutating func append(_ bytes: [UInt8]) { bytes.withUnsafeBytes { append($0) } }
 
     /// Appends received bytes from a buffer, which is copied.
-    public mutating func append(_ bytes: UnsafeRawBufferPointer) { input.append(bytes) }
+    package mutating func append(_ bytes: UnsafeRawBufferPointer) { input.append(bytes) }
 
     /// Returns the next complete message, or nil if more bytes are needed.
     ///
@@ -95,7 +95,7 @@ public struct FrameDecoder<Message: WireMessage>: Sendable {
     /// the connection.
     @specialized(where Message == ClientMessage)
     @specialized(where Message == DaemonMessage)
-    public mutating func next() throws(WireError) -> Envelope<Message>? {
+    package mutating func next() throws(WireError) -> Envelope<Message>? {
         do throws(WireError) {
             return try advance()
         } catch {

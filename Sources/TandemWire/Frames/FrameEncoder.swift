@@ -4,7 +4,7 @@ import TandemModel
 ///
 ///     var output: [UInt8] = []
 ///     try FrameEncoder.encode(ClientMessage.status, id: 7, into: &output)
-public enum FrameEncoder {
+package enum FrameEncoder {
     /// Appends a message as frames.
     ///
     /// The frames have at most `frameBytes` of payload, and the message at most `messageBytes`.
@@ -14,7 +14,7 @@ public enum FrameEncoder {
     /// copied once more.
     @specialized(where Message == ClientMessage)
     @specialized(where Message == DaemonMessage)
-    public static func encode<Message: WireMessage>(
+    package static func encode<Message: WireMessage>(
         _ message: Message, id: UInt32 = 0, frameBytes: Int = WireLimits.frameBytes,
         messageBytes: Int = .max, into output: inout [UInt8]
     ) throws(WireError) {
@@ -41,7 +41,7 @@ public enum FrameEncoder {
     }
 
     /// Returns the size of a payload together with the headers of its frames.
-    public static func encodedBytes(
+    package static func encodedBytes(
         payload: Int, frameBytes: Int = WireLimits.frameBytes
     ) -> Int {
         let frames = max(1, (payload + frameBytes - 1) / frameBytes)

@@ -1,4 +1,4 @@
-public import TandemModel
+package import TandemModel
 
 /// The bytes of a transaction's push that are the same for all sessions: encoded once, and sent by
 /// reference.
@@ -9,16 +9,16 @@ public import TandemModel
 ///     let body = try PushBody(transaction)
 ///     body.appendHead(previous: 17, to: &output)
 ///     output += body.bytes
-public struct PushBody: Hashable, Sendable {
+package struct PushBody: Hashable, Sendable {
     /// The number of the transaction.
-    public let position: UInt64
+    package let position: UInt64
     /// The bytes after the head, including the headers of further frames.
-    public let bytes: [UInt8]
+    package let bytes: [UInt8]
     /// The header of the first frame.
     private let header: FrameHeader
 
     /// The size of a head: the header of the first frame and the predecessor.
-    public static let headBytes = Frame.headerBytes + predecessorBytes
+    package static let headBytes = Frame.headerBytes + predecessorBytes
     private static let predecessorBytes = 8
     private static let type = DaemonMessage.Kind.transaction.rawValue
 
@@ -26,7 +26,7 @@ public struct PushBody: Hashable, Sendable {
     ///
     /// Throws ``WireError`` if the transaction is too large for a message. Cost: nothing for a
     /// single frame, otherwise one copy.
-    public init(_ transaction: EncodedTransaction) throws(WireError) {
+    package init(_ transaction: EncodedTransaction) throws(WireError) {
         let count = Self.predecessorBytes + transaction.bytes.count
         guard count <= WireLimits.daemonMessageBytes else {
             throw WireError(
@@ -45,7 +45,7 @@ public struct PushBody: Hashable, Sendable {
     }
 
     /// Appends the head for a session whose last announced position is `previous`.
-    public func appendHead(previous: UInt64, to output: inout [UInt8]) {
+    package func appendHead(previous: UInt64, to output: inout [UInt8]) {
         header.encode(into: &output)
         withUnsafeBytes(of: previous.littleEndian) { output.append(contentsOf: $0) }
     }

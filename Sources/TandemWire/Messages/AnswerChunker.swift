@@ -8,12 +8,12 @@ import TandemQuery
 ///     while let message = parts.nextMessage() { send(message) }
 ///
 /// State: `rest` is the answer, whose first `next` objects were already returned.
-public struct AnswerChunker: Sendable {
+package struct AnswerChunker: Sendable {
     /// The approximate size of a chunk in bytes.
     ///
     /// The size is small enough that producing a chunk blocks neither side noticeably, and large
     /// enough that few socket operations are needed.
-    public static let chunkBytes = 256 << 10
+    package static let chunkBytes = 256 << 10
     private static let referenceBytes = 10
 
     private var rest: FetchAnswer?
@@ -25,7 +25,7 @@ public struct AnswerChunker: Sendable {
     private let allBytes: Int
 
     /// Creates the chunker of an answer, with chunks of about `chunkBytes`.
-    public init(_ answer: FetchAnswer, chunkBytes: Int = chunkBytes) {
+    package init(_ answer: FetchAnswer, chunkBytes: Int = chunkBytes) {
         rest = answer
         self.chunkBytes = chunkBytes
         total = answer.bodyCount
@@ -34,13 +34,13 @@ public struct AnswerChunker: Sendable {
     }
 
     /// The approximate memory held until the last message is returned, in bytes.
-    public var bytes: Int { rest == nil ? 0 : allBytes }
+    package var bytes: Int { rest == nil ? 0 : allBytes }
 
     /// Whether all messages were returned.
-    public var isDone: Bool { rest == nil }
+    package var isDone: Bool { rest == nil }
 
     /// Returns the next message, or nil if there is none.
-    public mutating func nextMessage() -> DaemonMessage? {
+    package mutating func nextMessage() -> DaemonMessage? {
         guard let answer = rest else { return nil }
         if !hasBegun {
             hasBegun = true

@@ -1,13 +1,13 @@
-public import TandemModel
-public import TandemQuery
+package import TandemModel
+package import TandemQuery
 
 /// A request to delete all objects of a fetch request, or to change all of them in the same way.
 ///
 /// The daemon processes it as several transactions of at most ``WireLimits/batchObjects`` objects,
 /// between the saves of other clients.
-public struct Batch: WireCodable {
+package struct Batch: WireCodable {
     /// The operation on each object.
-    public enum Work: Hashable, Sendable {
+    package enum Work: Hashable, Sendable {
         /// The object is deleted.
         case delete
         /// The object's values are set.
@@ -16,26 +16,26 @@ public struct Batch: WireCodable {
 
     /// The id under which the batch may be retried: 16 random bytes by default, at most
     /// ``WireLimits/batchIDBytes``.
-    public var batchID: [UInt8]
+    package var batchID: [UInt8]
     /// The hash of the batch's content; a retry must have the same hash.
-    public var contentHash: StableHash
+    package var contentHash: StableHash
     /// The author, if it differs from the hello's.
-    public var author: String?
+    package var author: String?
     /// The name of the context.
-    public var context: String
+    package var context: String
     /// The version of the model to which the slots of the values belong; see
     /// ``SaveRequest/modelVersion``.
-    public var modelVersion: UInt16
+    package var modelVersion: UInt16
     /// The fetch request that selects the objects.
-    public var request: FetchDescriptor
+    package var request: FetchDescriptor
     /// The operation on each object.
-    public var work: Work
+    package var work: Work
     /// In a retry, the last position known when the batch was first sent; see
     /// ``SaveRequest/firstSentAt``.
-    public var firstSentAt: UInt64?
+    package var firstSentAt: UInt64?
 
     /// Creates a batch with the given content.
-    public init(
+    package init(
         batchID: [UInt8], contentHash: StableHash, author: String? = nil, context: String = "",
         modelVersion: UInt16, request: FetchDescriptor, work: Work, firstSentAt: UInt64? = nil
     ) {
@@ -50,7 +50,7 @@ public struct Batch: WireCodable {
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.blob(batchID)
         writer.uint64(contentHash.first)
         writer.uint64(contentHash.second)
@@ -68,7 +68,7 @@ public struct Batch: WireCodable {
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         batchID = try reader.blob()
         guard batchID.count <= WireLimits.batchIDBytes else {
@@ -102,30 +102,30 @@ extension Batch.Work {
 }
 
 /// The answer to a batch, with its progress.
-public struct BatchAnswer: WireCodable {
+package struct BatchAnswer: WireCodable {
     /// The position of the batch's last transaction; the durable tail if it wrote none.
-    public var position: UInt64
+    package var position: UInt64
     /// The number of objects processed.
-    public var count: UInt64
+    package var count: UInt64
     /// The reason why the batch ended early; nil if all objects were processed.
-    public var failure: TandemError?
+    package var failure: TandemError?
 
     /// Creates an answer with the given content.
-    public init(position: UInt64, count: UInt64, failure: TandemError? = nil) {
+    package init(position: UInt64, count: UInt64, failure: TandemError? = nil) {
         self.position = position
         self.count = count
         self.failure = failure
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.uint64(position)
         writer.uint64(count)
         writer.optional(failure) { $1.encode(into: &$0) }
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         position = try reader.uint64()
         count = try reader.uint64()
         failure = try reader.optional { reader throws(CodingError) in

@@ -1,24 +1,24 @@
-public import TandemModel
+package import TandemModel
 
 /// A chunk of a batch insert: some of its rows, in order.
 ///
 /// The daemon inserts them as one or more transactions, each of which records how many rows of the
 /// batch are done (``BatchProgress/done``). Rows that are already done are skipped, so a chunk may
 /// be sent again.
-public struct BatchInsert: WireCodable {
+package struct BatchInsert: WireCodable {
     /// A row to insert.
-    public struct Row: WireCodable {
+    package struct Row: WireCodable {
         /// The number of the new object, leased by the client.
-        public var number: ObjectNumber
+        package var number: ObjectNumber
         /// The hash of all rows of the batch up to this one, without their numbers.
-        public var hash: StableHash
+        package var hash: StableHash
         /// The values to set; the daemon adds the defaults.
-        public var values: [SlotValue]
+        package var values: [SlotValue]
         /// The members to add to the object's to-many relationships.
-        public var links: [LinkChange]
+        package var links: [LinkChange]
 
         /// Creates a row with the given content.
-        public init(
+        package init(
             number: ObjectNumber, hash: StableHash, values: [SlotValue], links: [LinkChange] = []
         ) {
             self.number = number
@@ -30,38 +30,38 @@ public struct BatchInsert: WireCodable {
 
     /// The id under which the batch may be retried: 16 random bytes by default, at most
     /// ``WireLimits/batchIDBytes``.
-    public var batchID: [UInt8]
+    package var batchID: [UInt8]
     /// The author, if it differs from the hello's.
-    public var author: String?
+    package var author: String?
     /// The name of the context.
-    public var context: String
+    package var context: String
     /// The policy for rows whose unique values an existing object already has.
-    public var policy: MergePolicy
+    package var policy: MergePolicy
     /// The version of the model to which the slots of the values belong; see
     /// ``SaveRequest/modelVersion``.
-    public var modelVersion: UInt16
+    package var modelVersion: UInt16
     /// The entity of the new objects.
-    public var entity: EntityTag
+    package var entity: EntityTag
     /// The number of rows of the batch before these.
-    public var first: UInt64
+    package var first: UInt64
     /// The hash of the rows before these; for the first chunk, the hash of entity and policy.
-    public var before: StableHash
+    package var before: StableHash
     /// The rows, at most ``WireLimits/batchObjects``.
     ///
     /// A chunk without rows that is not the last one only requests the batch's progress.
-    public var rows: [Row]
+    package var rows: [Row]
     /// Whether the batch has no more rows.
-    public var isLast: Bool
+    package var isLast: Bool
     /// Whether the answer lists all evaluated rows that can't be inserted, rather than the first.
-    public var namesRefused: Bool
+    package var namesRefused: Bool
     /// The position in the last answer of this batch; 0 before the first.
-    public var after: UInt64
+    package var after: UInt64
     /// In a retry, the last position known when the chunk was first sent; see
     /// ``SaveRequest/firstSentAt``.
-    public var firstSentAt: UInt64?
+    package var firstSentAt: UInt64?
 
     /// Creates a chunk with the given content.
-    public init(
+    package init(
         batchID: [UInt8], author: String? = nil, context: String = "",
         policy: MergePolicy = .error, modelVersion: UInt16, entity: EntityTag, first: UInt64 = 0,
         before: StableHash, rows: [Row] = [], isLast: Bool = false, namesRefused: Bool = false,
@@ -83,7 +83,7 @@ public struct BatchInsert: WireCodable {
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.blob(batchID)
         writer.optional(author) { $0.string($1) }
         writer.string(context)
@@ -100,7 +100,7 @@ public struct BatchInsert: WireCodable {
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         var start = reader.offset
         batchID = try reader.blob()
         guard batchID.count <= WireLimits.batchIDBytes else {
@@ -132,7 +132,7 @@ extension BatchInsert.Row {
     static let minimumBytes = 26
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.uint64(number)
         writer.hash(hash)
         writer.list(values) { $0.slotValue($1) }
@@ -140,7 +140,7 @@ extension BatchInsert.Row {
     }
 
     /// Reads the binary form or throws `CodingError`, also for a row that removes links.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         number = try reader.uint64()
         hash = try reader.hash()
@@ -156,27 +156,27 @@ extension BatchInsert.Row {
 }
 
 /// The answer to a chunk of a batch insert, with the batch's progress.
-public struct BatchInsertAnswer: WireCodable {
+package struct BatchInsertAnswer: WireCodable {
     /// The position of the batch's last transaction; the durable tail if there is none.
-    public var position: UInt64
+    package var position: UInt64
     /// The number of rows inserted.
-    public var rows: UInt64
+    package var rows: UInt64
     /// The hash of these rows: ``BatchInsert/Row/hash`` of the last one.
-    public var hash: StableHash
+    package var hash: StableHash
     /// Whether the batch has ended.
-    public var hasEnded: Bool
+    package var hasEnded: Bool
     /// The reason why some rows of the chunk were not inserted; nil if all were.
-    public var failure: TandemError?
+    package var failure: TandemError?
     /// The index in the batch of the row that failed, from 0; nil if the failure concerns no row.
-    public var failedRow: UInt64?
+    package var failedRow: UInt64?
     /// The rows that can't be inserted, in order, if the chunk requested them
     /// (``BatchInsert/namesRefused``).
     ///
     /// The first is the row that failed; rows after the last one listed may be invalid too.
-    public var refused: [BatchRefusal]
+    package var refused: [BatchRefusal]
 
     /// Creates an answer with the given content.
-    public init(
+    package init(
         position: UInt64, rows: UInt64, hash: StableHash, hasEnded: Bool,
         failure: TandemError? = nil, failedRow: UInt64? = nil, refused: [BatchRefusal] = []
     ) {
@@ -190,7 +190,7 @@ public struct BatchInsertAnswer: WireCodable {
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.uint64(position)
         writer.uint64(rows)
         writer.hash(hash)
@@ -201,7 +201,7 @@ public struct BatchInsertAnswer: WireCodable {
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         position = try reader.uint64()
         rows = try reader.uint64()
         hash = try reader.hash()
@@ -217,14 +217,14 @@ public struct BatchInsertAnswer: WireCodable {
 }
 
 /// A row of a batch insert that can't be inserted.
-public struct BatchRefusal: WireCodable {
+package struct BatchRefusal: WireCodable {
     /// The index of the row in the batch, from 0.
-    public var row: UInt64
+    package var row: UInt64
     /// The reason.
-    public var error: TandemError
+    package var error: TandemError
 
     /// Creates the refusal of a row.
-    public init(row: UInt64, error: TandemError) {
+    package init(row: UInt64, error: TandemError) {
         self.row = row
         self.error = error
     }
@@ -233,13 +233,13 @@ public struct BatchRefusal: WireCodable {
     static let minimumBytes = 13
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.uint64(row)
         error.encode(into: &writer)
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         row = try reader.uint64()
         error = try TandemError(from: &reader)
     }

@@ -1,10 +1,10 @@
-public import TandemModel
+package import TandemModel
 
 /// A message from the client to the daemon.
 ///
 /// The enum is indirect because its payloads are large and often passed on; copying a message only
 /// copies a reference.
-public indirect enum ClientMessage: WireMessage {
+package indirect enum ClientMessage: WireMessage {
     /// The first message; answered by `welcome`.
     case hello(Hello)
     /// A request for the objects of a fetch; answered by `fetched`.
@@ -55,7 +55,7 @@ public indirect enum ClientMessage: WireMessage {
     case reload
 
     /// The type bytes, which never change.
-    public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
+    package enum Kind: UInt8, Hashable, Sendable, CaseIterable {
         /// The first message.
         case hello = 1
         /// A request for the objects of a fetch.
@@ -99,7 +99,7 @@ public indirect enum ClientMessage: WireMessage {
     }
 
     /// The kind of message.
-    public var kind: Kind {
+    package var kind: Kind {
         switch self {
         case .hello: .hello
         case .fetch: .fetch
@@ -126,7 +126,7 @@ public indirect enum ClientMessage: WireMessage {
 
     /// Whether the message is a request that only reads and may therefore be cancelled
     /// (``cancel``).
-    public var isQuestion: Bool {
+    package var isQuestion: Bool {
         switch self {
         case .fetch, .read, .verdicts, .sync, .history, .status, .blob, .explain: true
         case .hello, .save, .lease, .schema, .disconnect, .consumer, .batch, .pin, .insert,
@@ -136,10 +136,10 @@ public indirect enum ClientMessage: WireMessage {
     }
 
     /// The type byte.
-    public var type: UInt8 { kind.rawValue }
+    package var type: UInt8 { kind.rawValue }
 
     /// Appends the payload.
-    public func encodePayload(into writer: inout ByteWriter) {
+    package func encodePayload(into writer: inout ByteWriter) {
         switch self {
         case .hello(let message): message.encode(into: &writer)
         case .fetch(let message): message.encode(into: &writer)
@@ -165,7 +165,7 @@ public indirect enum ClientMessage: WireMessage {
     }
 
     /// Reads the payload of a message or throws `CodingError`.
-    public init(type: UInt8, from reader: inout ByteReader) throws(CodingError) {
+    package init(type: UInt8, from reader: inout ByteReader) throws(CodingError) {
         switch Kind(rawValue: type) {
         case .hello: self = .hello(try Hello(from: &reader))
         case .fetch: self = .fetch(try Fetch(from: &reader))
@@ -195,12 +195,12 @@ public indirect enum ClientMessage: WireMessage {
     }
 
     /// Returns the name of a type byte, or nil if it is unknown.
-    public static func name(type: UInt8) -> String? {
+    package static func name(type: UInt8) -> String? {
         Kind(rawValue: type).map { "\($0)" }
     }
 
     /// Returns the largest payload of a type in bytes, or nil if the type is unknown.
-    public static func maximumBytes(type: UInt8) -> Int? {
+    package static func maximumBytes(type: UInt8) -> Int? {
         switch Kind(rawValue: type) {
         case nil: nil
         case .hello: WireLimits.helloBytes
@@ -209,7 +209,7 @@ public indirect enum ClientMessage: WireMessage {
     }
 
     /// Returns the rule for the id: 0 for the hello, and a request's id for all others.
-    public static func requestID(type: UInt8) -> RequestIDRule {
+    package static func requestID(type: UInt8) -> RequestIDRule {
         type == Kind.hello.rawValue ? .zero : .request
     }
 }

@@ -1,17 +1,17 @@
-public import TandemModel
+package import TandemModel
 
 /// A request to register, acknowledge for, reset or remove a named consumer of the journal.
 ///
 /// A consumer keeps segments from being removed by retention, up to the daemon's cap. It belongs to
 /// the user who registered it.
-public struct ConsumerRequest: WireCodable {
+package struct ConsumerRequest: WireCodable {
     /// The consumer's name, of 1 to 128 bytes without control characters.
-    public var name: String
+    package var name: String
     /// The action on the consumer.
-    public var action: Action
+    package var action: Action
 
     /// The actions on a consumer.
-    public enum Action: Hashable, Sendable {
+    package enum Action: Hashable, Sendable {
         /// Registers a consumer that needs everything after a position, or after the tail if it is
         /// nil.
         ///
@@ -26,13 +26,13 @@ public struct ConsumerRequest: WireCodable {
     }
 
     /// Creates a request about the consumer `name`.
-    public init(name: String, action: Action) {
+    package init(name: String, action: Action) {
         self.name = name
         self.action = action
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.string(name)
         switch action {
         case .register(let position):
@@ -49,7 +49,7 @@ public struct ConsumerRequest: WireCodable {
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         name = try reader.string()
         let offset = reader.offset
         switch try reader.uint8() {
@@ -67,21 +67,21 @@ public struct ConsumerRequest: WireCodable {
 }
 
 /// The answer to ``ConsumerRequest``.
-public struct ConsumerAnswer: WireCodable {
+package struct ConsumerAnswer: WireCodable {
     /// The last acknowledged position, or that of a removed consumer; nil if there was none to
     /// remove.
-    public var acknowledged: UInt64?
+    package var acknowledged: UInt64?
 
     /// Creates an answer about a consumer that has acknowledged everything up to a position.
-    public init(acknowledged: UInt64?) { self.acknowledged = acknowledged }
+    package init(acknowledged: UInt64?) { self.acknowledged = acknowledged }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.optional(acknowledged) { $0.uint64($1) }
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         acknowledged = try reader.optional { reader throws(CodingError) in try reader.uint64() }
     }
 }

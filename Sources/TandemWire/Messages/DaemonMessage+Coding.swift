@@ -1,8 +1,8 @@
-public import TandemModel
+package import TandemModel
 
 extension DaemonMessage {
     /// The kind of message.
-    public var kind: Kind {
+    package var kind: Kind {
         switch self {
         case .welcome: .welcome
         case .transaction: .transaction
@@ -31,10 +31,10 @@ extension DaemonMessage {
     }
 
     /// The type byte.
-    public var type: UInt8 { kind.rawValue }
+    package var type: UInt8 { kind.rawValue }
 
     /// Appends the payload.
-    public func encodePayload(into writer: inout ByteWriter) {
+    package func encodePayload(into writer: inout ByteWriter) {
         switch self {
         case .welcome(let message): message.encode(into: &writer)
         case .transaction(let message): message.encode(into: &writer)
@@ -63,7 +63,7 @@ extension DaemonMessage {
     }
 
     /// Reads the payload of a message or throws `CodingError`.
-    public init(type: UInt8, from reader: inout ByteReader) throws(CodingError) {
+    package init(type: UInt8, from reader: inout ByteReader) throws(CodingError) {
         switch Kind(rawValue: type) {
         case .welcome: self = .welcome(try Welcome(from: &reader))
         case .transaction: self = .transaction(try TransactionPush(from: &reader))

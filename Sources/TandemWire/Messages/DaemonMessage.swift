@@ -1,10 +1,10 @@
-public import TandemModel
+package import TandemModel
 
 /// A message from the daemon to the client.
 ///
 /// The enum is indirect because its payloads are large and often passed on; copying a message only
 /// copies a reference.
-public indirect enum DaemonMessage: WireMessage {
+package indirect enum DaemonMessage: WireMessage {
     /// The answer to a hello.
     case welcome(Welcome)
     /// A pushed transaction that matches the session's interests.
@@ -53,7 +53,7 @@ public indirect enum DaemonMessage: WireMessage {
     case vacuumed(VacuumAnswer)
 
     /// The type bytes, which never change.
-    public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
+    package enum Kind: UInt8, Hashable, Sendable, CaseIterable {
         /// The answer to a hello.
         case welcome = 64
         /// A transaction that matches the session's interests.
@@ -105,7 +105,7 @@ public indirect enum DaemonMessage: WireMessage {
     /// The position that an answer announces, to which the session's cursor moves.
     ///
     /// Nil for pushes, which name a predecessor, and for answers that announce nothing.
-    public var announcedPosition: UInt64? {
+    package var announcedPosition: UInt64? {
         switch self {
         case .fetched(let answer): answer.position
         case .objects(let answer): answer.position
@@ -122,7 +122,7 @@ public indirect enum DaemonMessage: WireMessage {
     }
 
     /// Whether this is the last message of its answer.
-    public var isLastOfAnswer: Bool {
+    package var isLastOfAnswer: Bool {
         switch self {
         case .fetched(let answer): !answer.hasMore
         case .part(let part): !part.hasMore
@@ -131,12 +131,12 @@ public indirect enum DaemonMessage: WireMessage {
     }
 
     /// Returns the name of a type byte, or nil if it is unknown.
-    public static func name(type: UInt8) -> String? {
+    package static func name(type: UInt8) -> String? {
         Kind(rawValue: type).map { "\($0)" }
     }
 
     /// Returns the largest payload of a type in bytes, or nil if the type is unknown.
-    public static func maximumBytes(type: UInt8) -> Int? {
+    package static func maximumBytes(type: UInt8) -> Int? {
         Kind(rawValue: type) == nil ? nil : WireLimits.daemonMessageBytes
     }
 
@@ -144,7 +144,7 @@ public indirect enum DaemonMessage: WireMessage {
     ///
     /// The id is 0 for the welcome and for pushes, including `state`. A failure may have any id,
     /// and all other messages answer a request.
-    public static func requestID(type: UInt8) -> RequestIDRule {
+    package static func requestID(type: UInt8) -> RequestIDRule {
         switch Kind(rawValue: type) {
         case .welcome, .transaction, .progress, .state: .zero
         case .failure, nil: .any

@@ -1,18 +1,18 @@
-public import TandemModel
+package import TandemModel
 
 /// The operations of a save in their binary form.
-public struct EncodedOperations: Hashable, Sendable {
+package struct EncodedOperations: Hashable, Sendable {
     /// The number of operations.
-    public let count: Int
+    package let count: Int
     /// The new objects, in the order of insertion.
-    public let inserts: [ObjectReference]
+    package let inserts: [ObjectReference]
     /// The number of operations and the operations, as in a ``SaveRequest``.
-    public let bytes: [UInt8]
+    package let bytes: [UInt8]
 
     /// Returns the operations as values.
     ///
     /// Throws `CodingError` only for bytes that no ``SaveOperation`` can have.
-    public func decoded() throws(CodingError) -> [SaveOperation] {
+    package func decoded() throws(CodingError) -> [SaveOperation] {
         var reader = ByteReader(bytes)
         return try reader.list(of: SaveOperation.self, itemBytes: SaveOperation.minimumBytes)
     }
@@ -27,21 +27,21 @@ public struct EncodedOperations: Hashable, Sendable {
 ///     writer.value(2, .int(5), base: .int(4))
 ///     writer.links([])
 ///     let request = SaveRequest(…, encoded: writer.finish())
-public struct SaveOperationWriter: Sendable {
+package struct SaveOperationWriter: Sendable {
     private var writer: ByteWriter
     private let count: Int
     private var written = 0
     private var inserts: [ObjectReference] = []
 
     /// Creates a writer of `count` operations.
-    public init(count: Int) {
+    package init(count: Int) {
         self.count = count
         writer = ByteWriter(capacity: 8 + 64 * count)
         writer.count(count)
     }
 
     /// Begins an insert with a number of values.
-    public mutating func insert(_ object: ObjectReference, values: Int) {
+    package mutating func insert(_ object: ObjectReference, values: Int) {
         written += 1
         inserts.append(object)
         writer.beginInsert(object)
@@ -50,36 +50,36 @@ public struct SaveOperationWriter: Sendable {
 
     /// Begins an update with a number of values; see
     /// ``SaveOperation/update(object:baseVersion:values:links:)``.
-    public mutating func update(_ object: ObjectReference, baseVersion: UInt64, values: Int) {
+    package mutating func update(_ object: ObjectReference, baseVersion: UInt64, values: Int) {
         written += 1
         writer.beginUpdate(object, baseVersion)
         writer.count(values)
     }
 
     /// Writes a deletion, which is complete by itself.
-    public mutating func delete(_ object: ObjectReference, baseVersion: UInt64) {
+    package mutating func delete(_ object: ObjectReference, baseVersion: UInt64) {
         written += 1
         writer.delete(object, baseVersion)
     }
 
     /// Writes a value of the current insert.
-    public mutating func value(_ slot: Int, _ value: Value) {
+    package mutating func value(_ slot: Int, _ value: Value) {
         writer.count(slot)
         value.encode(into: &writer)
     }
 
     /// Writes a value of the current update, and the base value of the change.
-    public mutating func value(_ slot: Int, _ value: Value, base: Value?) {
+    package mutating func value(_ slot: Int, _ value: Value, base: Value?) {
         writer.saveValue(slot, value, base: base)
     }
 
     /// Writes the links, which end an insert or update.
-    public mutating func links(_ links: [LinkChange]) { writer.list(links) { $0.link($1) } }
+    package mutating func links(_ links: [LinkChange]) { writer.list(links) { $0.link($1) } }
 
     /// Returns everything that was written.
     ///
     /// Traps unless the number of operations is the one announced.
-    public consuming func finish() -> EncodedOperations {
+    package consuming func finish() -> EncodedOperations {
         precondition(written == count, "\(count) operations were announced, \(written) written.")
         return EncodedOperations(count: count, inserts: inserts, bytes: writer.bytes)
     }

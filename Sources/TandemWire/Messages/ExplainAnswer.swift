@@ -1,25 +1,25 @@
-public import TandemModel
-public import TandemQuery
+package import TandemModel
+package import TandemQuery
 
 /// The answer to `explain`: the plan of an executed fetch, and how much it read.
-public struct ExplainAnswer: WireCodable {
+package struct ExplainAnswer: WireCodable {
     /// The position at which the fetch read.
-    public var position: UInt64
+    package var position: UInt64
     /// The plan, as a tree in preorder.
-    public var steps: [FetchPlanStep]
+    package var steps: [FetchPlanStep]
     /// The number of rows read to find the answer; rows in the answer may be read a second time.
-    public var rowsRead: UInt64
+    package var rowsRead: UInt64
     /// The number of index and link keys read.
-    public var keysRead: UInt64
+    package var keysRead: UInt64
     /// The number of objects or groups in the answer; for a count, the count.
-    public var returned: UInt64
+    package var returned: UInt64
     /// The kind of answer.
-    public var output: FetchOutput
+    package var output: FetchOutput
     /// Whether the daemon's thread answered the request on arrival; otherwise the read was queued.
-    public var atOnce: Bool
+    package var atOnce: Bool
 
     /// Creates an answer with the given content.
-    public init(
+    package init(
         position: UInt64, steps: [FetchPlanStep], rowsRead: UInt64, keysRead: UInt64,
         returned: UInt64, output: FetchOutput, atOnce: Bool
     ) {
@@ -33,7 +33,7 @@ public struct ExplainAnswer: WireCodable {
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.uint64(position)
         writer.list(steps) { $0.step($1) }
         writer.uint64(rowsRead)
@@ -44,7 +44,7 @@ public struct ExplainAnswer: WireCodable {
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         position = try reader.uint64()
         steps = try reader.list(itemBytes: 11, limit: WireLimits.names) {
             reader throws(CodingError) in

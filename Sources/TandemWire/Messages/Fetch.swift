@@ -1,10 +1,10 @@
 public import TandemModel
-public import TandemQuery
+package import TandemQuery
 
 /// A request for the objects of a fetch request.
-public struct Fetch: WireCodable {
+package struct Fetch: WireCodable {
     /// The data to return for the objects.
-    public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
+    package enum Kind: UInt8, Hashable, Sendable, CaseIterable {
         /// Rows and versions.
         case rows
         /// References only.
@@ -18,27 +18,27 @@ public struct Fetch: WireCodable {
     }
 
     /// The request.
-    public var request: FetchDescriptor
+    package var request: FetchDescriptor
     /// The data to return for the objects.
-    public var kind: Kind
+    package var kind: Kind
     /// The to-one key paths; rows of the objects they reach are returned too.
-    public var related: [[String]]
+    package var related: [[String]]
     /// The entities added to the session's interests at or below the answer's position.
-    public var interests: [EntityTag]
+    package var interests: [EntityTag]
     /// The position at which to read; 0 means the journal's tail.
-    public var at: UInt64
+    package var at: UInt64
     /// The number of the pin that keeps the position readable; 0 for none.
     ///
     /// After the pin has ended, the daemon answers `historyExpired`, even if the journal still has
     /// the position.
-    public var lease: UInt32
+    package var lease: UInt32
     /// The values to return; set only for ``Kind/columns``.
-    public let columns: FetchColumns?
+    package let columns: FetchColumns?
     /// The details of the list; set only for ``Kind/list``.
-    public let list: ListDetails?
+    package let list: ListDetails?
 
     /// Creates a fetch; `columns` or `list` determine its kind if they are set.
-    public init(
+    package init(
         request: FetchDescriptor, kind: Kind = .rows, related: [[String]] = [],
         interests: [EntityTag] = [], at: UInt64 = 0,
         lease: UInt32 = 0, columns: FetchColumns? = nil, list: ListDetails? = nil
@@ -54,7 +54,7 @@ public struct Fetch: WireCodable {
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         request.encode(into: &writer)
         writer.uint8(kind.rawValue)
         writer.list(related) { $0.names($1) }
@@ -66,7 +66,7 @@ public struct Fetch: WireCodable {
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         request = try FetchDescriptor(from: &reader)
         let start = reader.offset
         guard let kind = Kind(rawValue: try reader.uint8()) else {
@@ -104,28 +104,28 @@ extension StoredObject: WireCodable {}
 extension StoredObjects: WireCodable {}
 
 /// The answer to ``Fetch``.
-public struct FetchAnswer: WireCodable {
+package struct FetchAnswer: WireCodable {
     /// The position at which the objects were read.
-    public var position: UInt64
+    package var position: UInt64
     /// The number of objects of the answer, including those in later chunks; for
     /// ``Fetch/Kind/count``, the number of matches.
-    public var count: UInt64
+    package var count: UInt64
     /// The objects in the request's order, for ``Fetch/Kind/rows`` and a small ``Fetch/Kind/list``.
-    public var objects: StoredObjects
+    package var objects: StoredObjects
     /// The objects in the request's order, for ``Fetch/Kind/references``.
-    public var references: [ObjectReference]
+    package var references: [ObjectReference]
     /// The objects reached by the `related` key paths, without duplicates.
-    public var related: [StoredObject]
+    package var related: [StoredObject]
     /// The rows of values in order, for ``Fetch/Kind/columns``; each row has a value per column.
-    public var values: [[Value]]
+    package var values: [[Value]]
     /// The placements of the objects, for a ``Fetch/Kind/list`` of more objects than the limit of
     /// rows.
-    public var places: ListPlacements?
+    package var places: ListPlacements?
     /// Whether the objects follow in chunks (``FetchedChunk``); the answer itself then has none.
-    public var hasMore: Bool
+    package var hasMore: Bool
 
     /// Creates an answer with the given content.
-    public init(
+    package init(
         position: UInt64, count: UInt64, objects: StoredObjects = [],
         references: [ObjectReference] = [], related: [StoredObject] = [], values: [[Value]] = [],
         places: ListPlacements? = nil, hasMore: Bool = false
@@ -141,7 +141,7 @@ public struct FetchAnswer: WireCodable {
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.uint64(position)
         writer.uint64(count)
         objects.encode(into: &writer)
@@ -153,7 +153,7 @@ public struct FetchAnswer: WireCodable {
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         position = try reader.uint64()
         count = try reader.uint64()
         objects = try StoredObjects(from: &reader)

@@ -1,26 +1,26 @@
-public import TandemModel
-public import TandemQuery
+package import TandemModel
+package import TandemQuery
 
 /// A chunk of an answer: the next objects of an earlier ``FetchAnswer``, in its order.
 ///
 /// A large answer is sent as several messages, with other messages in between. The client can
 /// process the objects that have arrived while the daemon is preparing the rest. No other request
 /// waits for more than one chunk.
-public struct FetchedChunk: WireCodable {
+package struct FetchedChunk: WireCodable {
     /// The next objects, for ``Fetch/Kind/rows`` and a small ``Fetch/Kind/list``.
-    public var objects: StoredObjects
+    package var objects: StoredObjects
     /// The next references, for ``Fetch/Kind/references``.
-    public var references: [ObjectReference]
+    package var references: [ObjectReference]
     /// The next rows of values, for ``Fetch/Kind/columns``.
-    public var values: [[Value]]
+    package var values: [[Value]]
     /// The placements of the next objects, for ``Fetch/Kind/list``; the ``FetchAnswer`` has the
     /// section names and the reached objects.
-    public var places: ListPlacements?
+    package var places: ListPlacements?
     /// Whether more chunks follow.
-    public var hasMore: Bool
+    package var hasMore: Bool
 
     /// Creates a chunk with the given content.
-    public init(
+    package init(
         objects: StoredObjects = [], references: [ObjectReference] = [], values: [[Value]] = [],
         places: ListPlacements? = nil, hasMore: Bool
     ) {
@@ -32,12 +32,12 @@ public struct FetchedChunk: WireCodable {
     }
 
     /// The number of objects, references or rows in the chunk.
-    public var count: Int {
+    package var count: Int {
         objects.count + references.count + values.count + (places?.count ?? 0)
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         objects.encode(into: &writer)
         writer.references(references)
         writer.rows(values)
@@ -46,7 +46,7 @@ public struct FetchedChunk: WireCodable {
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         objects = try StoredObjects(from: &reader)
         references = try reader.references()
         values = try reader.rows()
@@ -64,7 +64,7 @@ extension FetchAnswer {
     /// A chunk does not belong to the answer if it is empty or refers to sections or objects that
     /// the answer lacks. Nor does it belong if the total would exceed ``count``, or fall short of
     /// it after the last chunk.
-    public mutating func append(_ part: FetchedChunk) -> Bool {
+    package mutating func append(_ part: FetchedChunk) -> Bool {
         let total = UInt64(bodyCount + part.count)
         guard part.count > 0 else { return false }
         guard part.hasMore ? total < count : total == count else { return false }
@@ -80,7 +80,7 @@ extension FetchAnswer {
 
     /// The number of objects, references or rows in this message; an answer has only one of these
     /// kinds.
-    public var bodyCount: Int {
+    package var bodyCount: Int {
         max(objects.count, references.count, values.count, places?.count ?? 0)
     }
 

@@ -1,24 +1,24 @@
-public import TandemModel
+package import TandemModel
 
 /// The first message of a connection: the client's identity, and the position at which to resume.
-public struct Hello: WireCodable {
+package struct Hello: WireCodable {
     /// The version of the protocol that the client speaks.
-    public var protocolVersion: UInt16
+    package var protocolVersion: UInt16
     /// The name under which the client's saves appear in the journal; self-declared.
-    public var author: String
+    package var author: String
     /// The client's model as JSON; nil to use the daemon's model.
-    public var model: String?
+    package var model: String?
     /// The last position that the client has seen, after which to resume; nil to start at the tail.
-    public var resume: Position?
+    package var resume: Position?
     /// The entities whose transactions are pushed, by name; subentities are listed too.
-    public var interests: [String]
+    package var interests: [String]
     /// The number of object numbers to lease with the welcome; nil for the daemon's default.
     ///
     /// Numbers are never returned, so a client that creates no objects should request none.
-    public var numbers: UInt32?
+    package var numbers: UInt32?
 
     /// Creates a hello with the given content.
-    public init(
+    package init(
         protocolVersion: UInt16 = WireLimits.protocolVersion, author: String = "",
         model: String? = nil, resume: Position? = nil, interests: [String] = [],
         numbers: UInt32? = nil
@@ -32,7 +32,7 @@ public struct Hello: WireCodable {
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.uint16(protocolVersion)
         writer.string(author)
         writer.optional(model) { $0.string($1) }
@@ -42,7 +42,7 @@ public struct Hello: WireCodable {
     }
 
     /// Reads the binary form; for another protocol version, reads only the version.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         self.init(protocolVersion: try reader.uint16())
         guard protocolVersion == WireLimits.protocolVersion else {
             _ = try reader.consume(reader.remaining, "a hello of another version")
@@ -57,36 +57,36 @@ public struct Hello: WireCodable {
 }
 
 /// The answer to a hello: the daemon's position, and the data that the client needs to start.
-public struct Welcome: WireCodable {
+package struct Welcome: WireCodable {
     /// The version of the protocol used from now on.
-    public var protocolVersion: UInt16
+    package var protocolVersion: UInt16
     /// The log's id.
-    public var log: LogID
+    package var log: LogID
     /// The log's epoch.
-    public var epoch: UInt32
+    package var epoch: UInt32
     /// The durable tail of the journal.
     ///
     /// Pushes begin after the hello's `resume` if it was accepted, otherwise after this position.
-    public var position: UInt64
+    package var position: UInt64
     /// Whether pushes resume after the hello's `resume`.
     ///
     /// False if history expired or the hello had no position.
-    public var resumed: Bool
+    package var resumed: Bool
     /// The store's model in `CompiledModel`'s binary form; nil in a store without one.
-    public var model: [UInt8]?
+    package var model: [UInt8]?
     /// The first block of object numbers.
-    public var lease: Lease
+    package var lease: Lease
     /// The position above which every save id is still known.
-    public var saveIDFloor: UInt64
+    package var saveIDFloor: UInt64
     /// Whether saves are refused at present.
-    public var isReadOnly: Bool
+    package var isReadOnly: Bool
     /// The daemon's name and version.
-    public var server: String
+    package var server: String
     /// The limits that the client has to observe.
-    public var limits: SessionLimits
+    package var limits: SessionLimits
 
     /// Creates a welcome with the given content.
-    public init(
+    package init(
         protocolVersion: UInt16 = WireLimits.protocolVersion, log: LogID, epoch: UInt32,
         position: UInt64, resumed: Bool, model: [UInt8]?, lease: Lease, saveIDFloor: UInt64 = 0,
         isReadOnly: Bool = false, server: String = "", limits: SessionLimits = SessionLimits()
@@ -105,7 +105,7 @@ public struct Welcome: WireCodable {
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.uint16(protocolVersion)
         writer.position(Position(log: log, epoch: epoch, number: position))
         writer.bool(resumed)
@@ -118,7 +118,7 @@ public struct Welcome: WireCodable {
     }
 
     /// Reads the binary form or throws `CodingError`, also for another version.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         protocolVersion = try reader.uint16()
         guard protocolVersion == WireLimits.protocolVersion else {
@@ -138,30 +138,30 @@ public struct Welcome: WireCodable {
 }
 
 /// A block of object numbers that only this client may use, until the epoch ends.
-public struct Lease: WireCodable {
+package struct Lease: WireCodable {
     /// The first number.
-    public var first: UInt64
+    package var first: UInt64
     /// The number of object numbers; the block never exceeds the largest number.
-    public var count: UInt32
+    package var count: UInt32
     /// The epoch at whose end the block expires.
-    public var epoch: UInt32
+    package var epoch: UInt32
 
     /// Creates a block of `count` numbers from `first`.
-    public init(first: UInt64, count: UInt32, epoch: UInt32) {
+    package init(first: UInt64, count: UInt32, epoch: UInt32) {
         self.first = first
         self.count = count
         self.epoch = epoch
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.uint64(first)
         writer.uint32(count)
         writer.uint32(epoch)
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         first = try reader.uint64()
         count = try reader.uint32()

@@ -1,46 +1,46 @@
-public import TandemModel
+package import TandemModel
 
 /// A request to be answered when the daemon's durable tail has reached a number.
-public struct Sync: WireCodable {
+package struct Sync: WireCodable {
     /// The number; 0 is answered immediately.
-    public var number: UInt64
+    package var number: UInt64
     /// The time after which the request fails with `timeout`.
-    public var timeoutMilliseconds: UInt32
+    package var timeoutMilliseconds: UInt32
 
     /// Creates a wait for `number`.
-    public init(number: UInt64 = 0, timeoutMilliseconds: UInt32 = 30_000) {
+    package init(number: UInt64 = 0, timeoutMilliseconds: UInt32 = 30_000) {
         self.number = number
         self.timeoutMilliseconds = timeoutMilliseconds
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.uint64(number)
         writer.uint32(timeoutMilliseconds)
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         number = try reader.uint64()
         timeoutMilliseconds = try reader.uint32()
     }
 }
 
 /// A request for past transactions.
-public struct HistoryRequest: WireCodable {
+package struct HistoryRequest: WireCodable {
     /// The number after which transactions are requested.
-    public var from: UInt64
+    package var from: UInt64
     /// The last requested number; 0 means the journal's tail.
-    public var to: UInt64
+    package var to: UInt64
     /// The requested entities; empty for all.
-    public var interests: [EntityTag]
+    package var interests: [EntityTag]
     /// The largest number of transactions to return.
-    public var limit: UInt32
+    package var limit: UInt32
     /// The condition that transactions have to satisfy.
-    public var condition: HistoryCondition
+    package var condition: HistoryCondition
 
     /// Creates a request for the transactions after `from`, up to `to`.
-    public init(
+    package init(
         from: UInt64, to: UInt64 = 0, interests: [EntityTag] = [], limit: UInt32 = 1_000,
         condition: HistoryCondition = HistoryCondition()
     ) {
@@ -52,7 +52,7 @@ public struct HistoryRequest: WireCodable {
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.uint64(from)
         writer.uint64(to)
         writer.tags(interests)
@@ -61,7 +61,7 @@ public struct HistoryRequest: WireCodable {
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         from = try reader.uint64()
         to = try reader.uint64()
         interests = try reader.tags()
@@ -74,18 +74,18 @@ public struct HistoryRequest: WireCodable {
 ///
 /// The answer does not announce its position, so it does not affect the predecessors that pushes
 /// name.
-public struct History: WireCodable {
+package struct History: WireCodable {
     /// The number up to which the answer is complete.
-    public var position: UInt64
+    package var position: UInt64
     /// The transactions in order, with only the chunks of the requested entities.
-    public var transactions: [EncodedTransaction]
+    package var transactions: [EncodedTransaction]
     /// Whether all requested transactions are included; if false, request the rest from `position`.
-    public var isComplete: Bool
+    package var isComplete: Bool
     /// The oldest number that the journal still has.
-    public var first: UInt64
+    package var first: UInt64
 
     /// Creates an answer with the given content.
-    public init(
+    package init(
         position: UInt64, transactions: [EncodedTransaction], isComplete: Bool, first: UInt64
     ) {
         self.position = position
@@ -95,7 +95,7 @@ public struct History: WireCodable {
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.uint64(position)
         writer.list(transactions) { $0.blob($1.bytes) }
         writer.bool(isComplete)
@@ -103,7 +103,7 @@ public struct History: WireCodable {
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         position = try reader.uint64()
         // The smallest transaction, without names or changes, has 56 bytes.
         transactions = try reader.list(itemBytes: 56) { reader throws(CodingError) in

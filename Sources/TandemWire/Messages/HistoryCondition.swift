@@ -1,34 +1,34 @@
-public import TandemModel
-public import TandemQuery
+package import TandemModel
+package import TandemQuery
 
 /// A condition on the transactions of a history, in addition to their entities; every part must be
 /// satisfied.
 ///
 /// Installed models are always included, because later transactions can't be interpreted without
 /// them.
-public struct HistoryCondition: WireCodable {
+package struct HistoryCondition: WireCodable {
     /// The authors, one of whom must have saved the transaction; empty for any author.
-    public var authors: [String]
+    package var authors: [String]
     /// The objects, one of which the transaction must change, at most
     /// ``WireLimits/historyObjects``; empty for any object.
-    public var objects: [ObjectReference]
+    package var objects: [ObjectReference]
     /// The properties, one of which the transaction must set, change or delete, at most
     /// ``WireLimits/names``.
     ///
     /// Empty for any property.
-    public var properties: [ObservedProperty]
+    package var properties: [ObservedProperty]
     /// The version of the model to which the slots of `properties` belong; ignored without
     /// properties.
-    public var modelVersion: UInt16
+    package var modelVersion: UInt16
     /// The earliest time of the save, in microseconds since 1970.
-    public var since: Int64?
+    package var since: Int64?
     /// The end of the time range, exclusive, in microseconds since 1970.
-    public var until: Int64?
+    package var until: Int64?
     /// Whether only the installations of models are requested, which every other request includes.
-    public var isOfModels: Bool
+    package var isOfModels: Bool
 
     /// Creates a condition from its parts; a condition without parts is always satisfied.
-    public init(
+    package init(
         authors: [String] = [], objects: [ObjectReference] = [],
         properties: [ObservedProperty] = [], modelVersion: UInt16 = 0, since: Int64? = nil,
         until: Int64? = nil, isOfModels: Bool = false
@@ -43,7 +43,7 @@ public struct HistoryCondition: WireCodable {
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.names(authors)
         writer.references(objects)
         writer.list(properties) { writer, property in
@@ -57,7 +57,7 @@ public struct HistoryCondition: WireCodable {
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         authors = try reader.names()
         objects = try reader.references(limit: WireLimits.historyObjects)
         properties = try reader.list(itemBytes: 3, limit: WireLimits.names) {

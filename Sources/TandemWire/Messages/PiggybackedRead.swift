@@ -1,18 +1,18 @@
-public import TandemModel
+package import TandemModel
 
 /// A piggybacked read, answered at the position of the verdicts requested with it.
 ///
 /// A context whose lists need verdicts merges up to the position of the verdicts. While other
 /// clients save, that position is always later than the answer to a separate read sent earlier. If
 /// both are in one request, the answers have the same position.
-public enum PiggybackedRead: WireCodable {
+package enum PiggybackedRead: WireCodable {
     /// A fetch.
     case fetch(Fetch)
     /// Objects and members by id.
     case read(Read)
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         switch self {
         case .fetch(let fetch):
             writer.uint8(0)
@@ -24,7 +24,7 @@ public enum PiggybackedRead: WireCodable {
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         switch try reader.uint8() {
         case 0: self = .fetch(try Fetch(from: &reader))
@@ -35,14 +35,14 @@ public enum PiggybackedRead: WireCodable {
 }
 
 /// The answer to a piggybacked read.
-public enum PiggybackedAnswer: WireCodable {
+package enum PiggybackedAnswer: WireCodable {
     /// The answer to a fetch.
     case fetched(FetchAnswer)
     /// Objects and members.
     case objects(ReadAnswer)
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         switch self {
         case .fetched(let answer):
             writer.uint8(0)
@@ -54,7 +54,7 @@ public enum PiggybackedAnswer: WireCodable {
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         switch try reader.uint8() {
         case 0: self = .fetched(try FetchAnswer(from: &reader))

@@ -1,56 +1,56 @@
-public import TandemModel
+package import TandemModel
 
 /// A request to take, move or release a pin, which is a position at which a client keeps reading
 /// while others save.
 ///
 /// A pin is a lease. It keeps segments from being removed by retention, and ends after a time and
 /// with its connection. Reads refer to it by ``Fetch/lease`` and ``Read/lease``.
-public struct PinRequest: WireCodable {
+package struct PinRequest: WireCodable {
     /// The pin's number, which the client chooses; not 0.
-    public var lease: UInt32
+    package var lease: UInt32
     /// The new position of the pin, whose duration starts again; 0 releases the pin.
-    public var position: UInt64
+    package var position: UInt64
 
     /// Creates a request about the pin `lease`.
-    public init(lease: UInt32, position: UInt64) {
+    package init(lease: UInt32, position: UInt64) {
         self.lease = lease
         self.position = position
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.uint32(lease)
         writer.uint64(position)
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         lease = try reader.uint32()
         position = try reader.uint64()
     }
 }
 
 /// The answer to ``PinRequest``.
-public struct PinAnswer: WireCodable {
+package struct PinAnswer: WireCodable {
     /// The position of the pin; 0 if it was released.
-    public var position: UInt64
+    package var position: UInt64
     /// The seconds until the pin ends, unless it is moved.
-    public var seconds: UInt64
+    package var seconds: UInt64
 
     /// Creates an answer with the given content.
-    public init(position: UInt64, seconds: UInt64) {
+    package init(position: UInt64, seconds: UInt64) {
         self.position = position
         self.seconds = seconds
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.uint64(position)
         writer.uint64(seconds)
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         position = try reader.uint64()
         seconds = try reader.uint64()
     }

@@ -1,29 +1,29 @@
-public import TandemModel
+package import TandemModel
 
 /// A transaction that matches the session's interests.
 ///
 /// `previous` is the last position announced to the session, by a push or by an answer. A receiver
 /// with another cursor has missed a transaction.
-public struct TransactionPush: WireCodable {
+package struct TransactionPush: WireCodable {
     /// The last position announced before this one.
-    public var previous: UInt64
+    package var previous: UInt64
     /// The transaction, with the chunks of the session's interests.
-    public var transaction: EncodedTransaction
+    package var transaction: EncodedTransaction
 
     /// Creates a push of `transaction` after `previous`.
-    public init(previous: UInt64, transaction: EncodedTransaction) {
+    package init(previous: UInt64, transaction: EncodedTransaction) {
         self.previous = previous
         self.transaction = transaction
     }
 
     /// Appends the binary form: the predecessor, then the transaction's own bytes to the end.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.uint64(previous)
         writer.raw(transaction.bytes)
     }
 
     /// Reads the binary form, which extends to the end of the message, or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         previous = try reader.uint64()
         let start = reader.offset
         transaction = try EncodedTransaction(wire: try reader.raw(reader.remaining), at: start)
@@ -31,26 +31,26 @@ public struct TransactionPush: WireCodable {
 }
 
 /// A progress mark: up to a position, no transaction matched the session's interests.
-public struct ProgressPush: WireCodable {
+package struct ProgressPush: WireCodable {
     /// The last position announced before this one.
-    public var previous: UInt64
+    package var previous: UInt64
     /// The position announced by this mark.
-    public var position: UInt64
+    package var position: UInt64
 
     /// Creates a mark at `position` after `previous`.
-    public init(previous: UInt64, position: UInt64) {
+    package init(previous: UInt64, position: UInt64) {
         self.previous = previous
         self.position = position
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.uint64(previous)
         writer.uint64(position)
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         previous = try reader.uint64()
         position = try reader.uint64()
     }

@@ -1,30 +1,30 @@
-public import TandemModel
+package import TandemModel
 
 /// A request for the rows of known objects, and for the members of to-many relationships.
-public struct Read: WireCodable {
+package struct Read: WireCodable {
     /// The objects whose rows are requested.
-    public var objects: [ObjectReference]
+    package var objects: [ObjectReference]
     /// The to-many relationships whose members are requested.
-    public var members: [MemberRequest]
+    package var members: [MemberRequest]
     /// The version of the model to which the slots of `members` belong; ignored without members.
     ///
     /// In another model the slots would refer to other relationships, so the daemon answers
     /// `schemaMismatch`.
-    public var modelVersion: UInt16
+    package var modelVersion: UInt16
     /// The entities added to the session's interests at or below the answer's position.
-    public var interests: [EntityTag]
+    package var interests: [EntityTag]
     /// The position at which to read; 0 means the journal's tail.
-    public var at: UInt64
+    package var at: UInt64
     /// The number of the pin that keeps the position readable; 0 for none.
     ///
     /// After the pin has ended, the daemon answers `historyExpired`, even if the journal still has
     /// the position.
-    public var lease: UInt32
+    package var lease: UInt32
     /// Whether the rows of the members are returned too, without duplicates.
-    public var memberRows: Bool
+    package var memberRows: Bool
 
     /// Creates a read with the given content.
-    public init(
+    package init(
         objects: [ObjectReference] = [], members: [MemberRequest] = [],
         modelVersion: UInt16 = 0, interests: [EntityTag] = [], at: UInt64 = 0,
         lease: UInt32 = 0, memberRows: Bool = false
@@ -39,7 +39,7 @@ public struct Read: WireCodable {
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.references(objects)
         writer.list(members)
         writer.uint16(modelVersion)
@@ -50,7 +50,7 @@ public struct Read: WireCodable {
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         objects = try reader.references()
         members = try reader.list(of: MemberRequest.self, itemBytes: 11)
         modelVersion = try reader.uint16()
@@ -62,44 +62,44 @@ public struct Read: WireCodable {
 }
 
 /// A to-many relationship of one object.
-public struct MemberRequest: WireCodable {
+package struct MemberRequest: WireCodable {
     /// The object.
-    public var owner: ObjectReference
+    package var owner: ObjectReference
     /// The slot of the relationship in the owner's entity.
-    public var slot: Int
+    package var slot: Int
 
     /// Creates a request for the members of the relationship in `slot` of `owner`.
-    public init(owner: ObjectReference, slot: Int) {
+    package init(owner: ObjectReference, slot: Int) {
         self.owner = owner
         self.slot = slot
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.reference(owner)
         writer.count(slot)
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         owner = try reader.reference()
         slot = try reader.slot()
     }
 }
 
 /// The answer to ``Read``.
-public struct ReadAnswer: WireCodable {
+package struct ReadAnswer: WireCodable {
     /// The position at which everything was read.
-    public var position: UInt64
+    package var position: UInt64
     /// The objects that exist, followed by the members whose rows were requested.
-    public var objects: [StoredObject]
+    package var objects: [StoredObject]
     /// The requested objects that don't exist.
-    public var missing: [ObjectReference]
+    package var missing: [ObjectReference]
     /// The requested members.
-    public var members: [MemberList]
+    package var members: [MemberList]
 
     /// Creates an answer with the given content.
-    public init(
+    package init(
         position: UInt64, objects: [StoredObject] = [], missing: [ObjectReference] = [],
         members: [MemberList] = []
     ) {
@@ -110,7 +110,7 @@ public struct ReadAnswer: WireCodable {
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.uint64(position)
         writer.list(objects)
         writer.references(missing)
@@ -118,7 +118,7 @@ public struct ReadAnswer: WireCodable {
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         position = try reader.uint64()
         objects = try reader.list(of: StoredObject.self, itemBytes: StoredObject.minimumBytes)
         missing = try reader.references()
@@ -127,18 +127,18 @@ public struct ReadAnswer: WireCodable {
 }
 
 /// The members of a to-many relationship of one object.
-public struct MemberList: WireCodable {
+package struct MemberList: WireCodable {
     /// The object.
-    public var owner: ObjectReference
+    package var owner: ObjectReference
     /// The slot of the relationship in the owner's entity.
-    public var slot: Int
+    package var slot: Int
     /// The members: ordered by number, or by rank if the relationship is ordered.
-    public var members: [ObjectReference]
+    package var members: [ObjectReference]
     /// The rank of each member; nil if the relationship is unordered.
-    public var ranks: [Rank]?
+    package var ranks: [Rank]?
 
     /// Creates the list of members of the relationship in `slot` of `owner`.
-    public init(
+    package init(
         owner: ObjectReference, slot: Int, members: [ObjectReference], ranks: [Rank]? = nil
     ) {
         precondition(ranks.map { $0.count == members.count } ?? true, "Each member has a rank.")
@@ -149,7 +149,7 @@ public struct MemberList: WireCodable {
     }
 
     /// Appends the binary form; ``PropertyMask/capacity`` is added to the slot if ranks follow.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.reference(owner)
         writer.count(ranks == nil ? slot : slot + PropertyMask.capacity)
         writer.references(members)
@@ -157,7 +157,7 @@ public struct MemberList: WireCodable {
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         owner = try reader.reference()
         let start = reader.offset
         let slot = try reader.varint()

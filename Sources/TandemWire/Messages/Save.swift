@@ -1,39 +1,39 @@
-public import TandemModel
+package import TandemModel
 
 /// A request to write the changes of a context as one transaction.
-public struct SaveRequest: WireCodable {
+package struct SaveRequest: WireCodable {
     /// The id under which the save may be retried: 16 random bytes by default, at most 64.
-    public var saveID: [UInt8]
+    package var saveID: [UInt8]
     /// The hash of the save's content without the numbers of new objects; a retry must have the
     /// same hash.
-    public var contentHash: StableHash
+    package var contentHash: StableHash
     /// The author, if it differs from the hello's.
-    public var author: String?
+    package var author: String?
     /// The name of the context.
-    public var context: String
+    package var context: String
     /// The policy for objects that other clients have changed as well.
-    public var policy: MergePolicy
+    package var policy: MergePolicy
     /// The version of the model to which the slots and tags of the operations belong.
     ///
     /// In another model they would refer to other properties. The daemon therefore refuses the save
     /// with `schemaMismatch`, unless it is a retry of a save that was written. No model has version
     /// 0, so every store refuses it.
-    public var modelVersion: UInt16
+    package var modelVersion: UInt16
     /// The changes, with inserts in the order of insertion.
-    public var operations: [SaveOperation]
+    package var operations: [SaveOperation]
     /// The changes in binary form, from a client that encodes them directly; ``operations`` is then
     /// empty.
-    public var encoded: EncodedOperations?
+    package var encoded: EncodedOperations?
     /// Whether the daemon should only return the outcome of an earlier save with this id, if it
     /// knows one.
-    public var onlyAsks: Bool
+    package var onlyAsks: Bool
     /// In a retry, the last position known when the save was first sent.
     ///
     /// If the daemon has forgotten ids of saves after this position, it answers `unknownOutcome`.
-    public var firstSentAt: UInt64?
+    package var firstSentAt: UInt64?
 
     /// Creates a save with the given content.
-    public init(
+    package init(
         saveID: [UInt8], contentHash: StableHash, author: String? = nil, context: String = "",
         policy: MergePolicy = .error, modelVersion: UInt16, operations: [SaveOperation] = [],
         encoded: EncodedOperations? = nil, onlyAsks: Bool = false, firstSentAt: UInt64? = nil
@@ -53,7 +53,7 @@ public struct SaveRequest: WireCodable {
     }
 
     /// The new objects, in the order of insertion.
-    public var inserts: [ObjectReference] {
+    package var inserts: [ObjectReference] {
         if let encoded { return encoded.inserts }
         return operations.compactMap {
             if case .insert(let object, _, _) = $0 { object } else { nil }
@@ -61,10 +61,10 @@ public struct SaveRequest: WireCodable {
     }
 
     /// Whether the save has no operations.
-    public var isEmpty: Bool { encoded.map { $0.count == 0 } ?? operations.isEmpty }
+    package var isEmpty: Bool { encoded.map { $0.count == 0 } ?? operations.isEmpty }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.blob(saveID)
         writer.uint64(contentHash.first)
         writer.uint64(contentHash.second)
@@ -78,7 +78,7 @@ public struct SaveRequest: WireCodable {
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         var start = reader.offset
         saveID = try reader.blob()
         guard saveID.count <= WireLimits.saveIDBytes else {
@@ -102,26 +102,26 @@ public struct SaveRequest: WireCodable {
 }
 
 /// A value that a save sets, and the base value of the change.
-public struct SaveValue: WireCodable {
+package struct SaveValue: WireCodable {
     /// The slot of the property.
-    public var slot: Int
+    package var slot: Int
     /// The new value.
-    public var value: Value
+    package var value: Value
     /// The value on which the change was based; nil if the client did not know it.
-    public var base: Value?
+    package var base: Value?
 
     /// Creates a new value with a known or unknown base.
-    public init(slot: Int, value: Value, base: Value? = nil) {
+    package init(slot: Int, value: Value, base: Value? = nil) {
         self.slot = slot
         self.value = value
         self.base = base
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) { writer.saveValue(slot, value, base: base) }
+    package func encode(into writer: inout ByteWriter) { writer.saveValue(slot, value, base: base) }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         slot = try reader.slot()
         value = try Value(from: &reader)
         base = try reader.optional { reader throws(CodingError) in try Value(from: &reader) }
@@ -131,21 +131,21 @@ public struct SaveValue: WireCodable {
 /// The answer to a save: its position in the journal, and its outcome.
 ///
 /// A retry with the same id gets the same answer again, except for ``isRepeat``.
-public struct SaveAnswer: WireCodable {
+package struct SaveAnswer: WireCodable {
     /// The position of the save; the durable tail if nothing was written.
-    public var position: UInt64
+    package var position: UInt64
     /// Whether the save was written; false if it had no net effect.
-    public var wrote: Bool
+    package var wrote: Bool
     /// Whether a save with this id was already known.
-    public var isRepeat: Bool
+    package var isRepeat: Bool
     /// The outcome of each insert of the request, in order.
     ///
     /// The outcome is the insert's own object, or the existing object that replaced it because of a
     /// uniqueness constraint. It is nil if the same save deleted the object.
-    public var inserted: [ObjectReference?]
+    package var inserted: [ObjectReference?]
 
     /// Creates an answer with the given content.
-    public init(
+    package init(
         position: UInt64, wrote: Bool, isRepeat: Bool = false, inserted: [ObjectReference?] = []
     ) {
         self.position = position
@@ -155,7 +155,7 @@ public struct SaveAnswer: WireCodable {
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.uint64(position)
         writer.bool(wrote)
         writer.bool(isRepeat)
@@ -165,7 +165,7 @@ public struct SaveAnswer: WireCodable {
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         position = try reader.uint64()
         wrote = try reader.bool()
         isRepeat = try reader.bool()

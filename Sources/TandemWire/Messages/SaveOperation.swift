@@ -1,7 +1,7 @@
-public import TandemModel
+package import TandemModel
 
 /// An operation of a save on one object.
-public enum SaveOperation: WireCodable {
+package enum SaveOperation: WireCodable {
     /// An insert with the values that were set; the daemon adds the defaults, and no link may be a
     /// removal.
     case insert(object: ObjectReference, values: [SlotValue], links: [LinkChange])
@@ -14,7 +14,7 @@ public enum SaveOperation: WireCodable {
     case delete(object: ObjectReference, baseVersion: UInt64)
 
     /// The object.
-    public var object: ObjectReference {
+    package var object: ObjectReference {
         switch self {
         case .insert(let object, _, _), .update(let object, _, _, _), .delete(let object, _):
             object
@@ -25,7 +25,7 @@ public enum SaveOperation: WireCodable {
     static let minimumBytes = 13
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         switch self {
         case .insert(let object, let values, let links):
             writer.beginInsert(object)
@@ -41,7 +41,7 @@ public enum SaveOperation: WireCodable {
     }
 
     /// Reads the binary form or throws `CodingError`, also for an insert that removes links.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         let kind = try reader.uint8()
         let object = try reader.reference()

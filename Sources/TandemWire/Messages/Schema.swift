@@ -1,9 +1,9 @@
-public import TandemModel
+package import TandemModel
 
 /// A request to read the store's model, or to install another one.
-public struct SchemaRequest: WireCodable {
+package struct SchemaRequest: WireCodable {
     /// The purpose of sending a model.
-    public enum Purpose: UInt8, Hashable, Sendable, CaseIterable {
+    package enum Purpose: UInt8, Hashable, Sendable, CaseIterable {
         /// The model is installed if it differs from the current one only by additions.
         case apply
         /// The effect of a migration to the model is reported.
@@ -14,24 +14,24 @@ public struct SchemaRequest: WireCodable {
     }
 
     /// The model as JSON; nil to read the current one.
-    public var model: String?
+    package var model: String?
     /// The purpose of sending the model.
-    public var purpose: Purpose
+    package var purpose: Purpose
 
     /// Creates a request to install `model`, or to read the current one.
-    public init(model: String? = nil, purpose: Purpose = .apply) {
+    package init(model: String? = nil, purpose: Purpose = .apply) {
         self.model = model
         self.purpose = purpose
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.optional(model) { $0.string($1) }
         writer.uint8(purpose.rawValue)
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         model = try reader.optionalString()
         let start = reader.offset
         guard let purpose = Purpose(rawValue: try reader.uint8()) else {
@@ -42,31 +42,31 @@ public struct SchemaRequest: WireCodable {
 }
 
 /// The answer to ``SchemaRequest``: the current model.
-public struct SchemaAnswer: WireCodable {
+package struct SchemaAnswer: WireCodable {
     /// The position at which the model is in force.
-    public var position: UInt64
+    package var position: UInt64
     /// The model in `CompiledModel`'s binary form; nil if the store has none.
-    public var model: [UInt8]?
+    package var model: [UInt8]?
     /// The planned or completed migration, a `MigrationReport` as JSON; nil if it was not
     /// requested.
-    public var report: String?
+    package var report: String?
 
     /// Creates an answer with the `model` in force at `position`.
-    public init(position: UInt64, model: [UInt8]?, report: String? = nil) {
+    package init(position: UInt64, model: [UInt8]?, report: String? = nil) {
         self.position = position
         self.model = model
         self.report = report
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.uint64(position)
         writer.optional(model) { $0.blob($1) }
         writer.optional(report) { $0.string($1) }
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         position = try reader.uint64()
         model = try reader.optionalBlob()
         report = try reader.optionalString()

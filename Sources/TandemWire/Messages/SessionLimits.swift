@@ -1,23 +1,23 @@
-public import TandemModel
+package import TandemModel
 
 /// The limits that a client has to observe; part of the welcome.
 ///
 /// A daemon may be configured to accept less than ``WireLimits`` allows, but never larger frames or
 /// messages. A client that exceeds a limit is refused with `limitExceeded`, or disconnected if a
 /// frame or message is too large.
-public struct SessionLimits: WireCodable {
+package struct SessionLimits: WireCodable {
     /// The largest payload of a frame from the client, in bytes.
-    public var frameBytes: Int
+    package var frameBytes: Int
     /// The largest payload of a message from the client over all its frames, in bytes.
-    public var messageBytes: Int
+    package var messageBytes: Int
     /// The largest number of requests in flight.
-    public var requestsInFlight: Int
+    package var requestsInFlight: Int
     /// The largest number of open controllers of the connection, and of items in one verdict
     /// request.
-    public var controllers: Int
+    package var controllers: Int
 
     /// Creates limits; the defaults are those of a daemon without other settings.
-    public init(
+    package init(
         frameBytes: Int = WireLimits.frameBytes,
         messageBytes: Int = WireLimits.clientMessageBytes,
         requestsInFlight: Int = WireLimits.requestsInFlight,
@@ -30,14 +30,14 @@ public struct SessionLimits: WireCodable {
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         for value in [frameBytes, messageBytes, requestsInFlight, controllers] {
             writer.uint32(UInt32(clamping: value))
         }
     }
 
     /// Reads the binary form or throws `CodingError`, also for a limit of 0.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         frameBytes = try Self.limit(&reader)
         messageBytes = try Self.limit(&reader)
         requestsInFlight = try Self.limit(&reader)

@@ -1,33 +1,33 @@
-public import TandemModel
+package import TandemModel
 
 /// The daemon's read-only state, pushed when it changes and, while saves are refused, after each
 /// welcome.
 ///
 /// The push has no position and moves no cursor. A slow reader receives only the latest state.
-public struct StatePush: WireCodable {
+package struct StatePush: WireCodable {
     /// Whether saves are refused; reads and pushes continue.
-    public var isReadOnly: Bool
+    package var isReadOnly: Bool
     /// The time at which the state began, in microseconds since 1970.
-    public var since: Int64
+    package var since: Int64
     /// The reason why saves are refused, with the remedy; empty if they are accepted.
-    public var reason: String
+    package var reason: String
 
     /// Creates a state that began at the given time.
-    public init(isReadOnly: Bool, since: Int64, reason: String) {
+    package init(isReadOnly: Bool, since: Int64, reason: String) {
         self.isReadOnly = isReadOnly
         self.since = since
         self.reason = reason
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.bool(isReadOnly)
         writer.int64(since)
         writer.string(reason)
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         isReadOnly = try reader.bool()
         since = try reader.int64()
         reason = try reader.string()

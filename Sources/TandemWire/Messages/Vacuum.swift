@@ -1,26 +1,26 @@
-public import TandemModel
+package import TandemModel
 
 /// A request to remove the oldest segments of the journal once, regardless of the retention
 /// settings.
 ///
 /// A segment is selected if it exceeds any of the bounds. Without `isForced`, segments that a
 /// consumer, a client or a pin needs are kept.
-public struct VacuumRequest: WireCodable {
+package struct VacuumRequest: WireCodable {
     /// The size in bytes to which the journal is to shrink; nil for any size.
-    public var keepBytes: UInt64?
+    package var keepBytes: UInt64?
     /// The age in seconds above which segments are selected, measured by their last transaction;
     /// nil for any age.
-    public var keepSeconds: UInt64?
+    package var keepSeconds: UInt64?
     /// The position below which segments have to end to be selected; nil for no bound.
-    public var before: UInt64?
+    package var before: UInt64?
     /// Whether readers that need selected segments are expired, instead of holding the segments
     /// back.
-    public var isForced: Bool
+    package var isForced: Bool
     /// Whether the daemon only reports the segments that it would remove.
-    public var isDryRun: Bool
+    package var isDryRun: Bool
 
     /// Creates a request with up to three bounds.
-    public init(
+    package init(
         keepBytes: UInt64? = nil, keepSeconds: UInt64? = nil, before: UInt64? = nil,
         isForced: Bool = false, isDryRun: Bool = false
     ) {
@@ -32,7 +32,7 @@ public struct VacuumRequest: WireCodable {
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         for bound in [keepBytes, keepSeconds, before] {
             writer.optional(bound) { $0.uint64($1) }
         }
@@ -41,7 +41,7 @@ public struct VacuumRequest: WireCodable {
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         keepBytes = try reader.optional { reader throws(CodingError) in try reader.uint64() }
         keepSeconds = try reader.optional { reader throws(CodingError) in try reader.uint64() }
         before = try reader.optional { reader throws(CodingError) in try reader.uint64() }
@@ -51,28 +51,28 @@ public struct VacuumRequest: WireCodable {
 }
 
 /// The answer to ``VacuumRequest``.
-public struct VacuumAnswer: WireCodable {
+package struct VacuumAnswer: WireCodable {
     /// The oldest position before the request.
-    public var first: UInt64
+    package var first: UInt64
     /// The oldest position after the request.
-    public var trimBelow: UInt64
+    package var trimBelow: UInt64
     /// The number of segments removed.
-    public var segments: UInt32
+    package var segments: UInt32
     /// The size of the removed segments in bytes.
-    public var bytes: UInt64
+    package var bytes: UInt64
     /// The number of segments kept.
-    public var keptSegments: UInt32
+    package var keptSegments: UInt32
     /// The size of the kept segments in bytes.
-    public var keptBytes: UInt64
+    package var keptBytes: UInt64
     /// Whether the same request would remove more.
-    public var isMore: Bool
+    package var isMore: Bool
     /// The readers that need at least one of the selected segments.
-    public var holders: [RetentionHolder]
+    package var holders: [RetentionHolder]
 
     /// A reader that needs a part of the journal.
-    public struct RetentionHolder: WireCodable {
+    package struct RetentionHolder: WireCodable {
         /// The kinds of holders.
-        public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
+        package enum Kind: UInt8, Hashable, Sendable, CaseIterable {
             /// A registered consumer.
             case consumer = 1
             /// A connected client to which that part has not been sent yet.
@@ -82,16 +82,16 @@ public struct VacuumAnswer: WireCodable {
         }
 
         /// The kind of the holder.
-        public var kind: Kind
+        package var kind: Kind
         /// The name of the holder, for display.
-        public var name: String
+        package var name: String
         /// The position after which the holder needs everything.
-        public var position: UInt64
+        package var position: UInt64
         /// The number of selected bytes that the holder needs.
-        public var bytes: UInt64
+        package var bytes: UInt64
 
         /// Creates a holder that needs everything after a position.
-        public init(kind: Kind, name: String, position: UInt64, bytes: UInt64 = 0) {
+        package init(kind: Kind, name: String, position: UInt64, bytes: UInt64 = 0) {
             self.kind = kind
             self.name = name
             self.position = position
@@ -99,7 +99,7 @@ public struct VacuumAnswer: WireCodable {
         }
 
         /// Appends the binary form.
-        public func encode(into writer: inout ByteWriter) {
+        package func encode(into writer: inout ByteWriter) {
             writer.uint8(kind.rawValue)
             writer.string(name)
             writer.uint64(position)
@@ -107,7 +107,7 @@ public struct VacuumAnswer: WireCodable {
         }
 
         /// Reads the binary form or throws `CodingError`.
-        public init(from reader: inout ByteReader) throws(CodingError) {
+        package init(from reader: inout ByteReader) throws(CodingError) {
             let offset = reader.offset
             guard let kind = Kind(rawValue: try reader.uint8()) else {
                 throw CodingError(expected: "a kind of holder", offset: offset)
@@ -120,7 +120,7 @@ public struct VacuumAnswer: WireCodable {
     }
 
     /// Creates an answer with the given content.
-    public init(
+    package init(
         first: UInt64, trimBelow: UInt64, segments: UInt32, bytes: UInt64, keptSegments: UInt32,
         keptBytes: UInt64, isMore: Bool, holders: [RetentionHolder]
     ) {
@@ -135,7 +135,7 @@ public struct VacuumAnswer: WireCodable {
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.uint64(first)
         writer.uint64(trimBelow)
         writer.uint32(segments)
@@ -147,7 +147,7 @@ public struct VacuumAnswer: WireCodable {
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         first = try reader.uint64()
         trimBelow = try reader.uint64()
         segments = try reader.uint32()

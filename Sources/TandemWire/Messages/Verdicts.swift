@@ -1,22 +1,22 @@
-public import TandemModel
-public import TandemQuery
+package import TandemModel
+package import TandemQuery
 
 /// A request for the effect of the transactions since a position on lists that the client can't
 /// evaluate itself.
-public struct VerdictRequest: WireCodable {
+package struct VerdictRequest: WireCodable {
     /// The position up to which the client has merged.
-    public var from: UInt64
+    package var from: UInt64
     /// The lists, at most ``WireLimits/verdictItems``.
-    public var items: [VerdictItem]
+    package var items: [VerdictItem]
     /// The read to answer at the same position.
-    public var alongside: PiggybackedRead?
+    package var alongside: PiggybackedRead?
     /// The position to which the client moves, forward or back; 0 means the journal's tail.
     ///
     /// A piggybacked read is allowed only with 0.
-    public var at: UInt64
+    package var at: UInt64
 
     /// Creates a request about `items`, which are merged up to `from`.
-    public init(
+    package init(
         from: UInt64, items: [VerdictItem], alongside: PiggybackedRead? = nil, at: UInt64 = 0
     ) {
         self.from = from
@@ -26,7 +26,7 @@ public struct VerdictRequest: WireCodable {
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.uint64(from)
         writer.list(items)
         writer.optional(alongside) { $1.encode(into: &$0) }
@@ -34,7 +34,7 @@ public struct VerdictRequest: WireCodable {
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         from = try reader.uint64()
         items = try reader.list(
             of: VerdictItem.self, itemBytes: 3, limit: WireLimits.verdictItems)
@@ -46,16 +46,16 @@ public struct VerdictRequest: WireCodable {
 }
 
 /// A list for which verdicts are requested.
-public struct VerdictItem: WireCodable {
+package struct VerdictItem: WireCodable {
     /// The fetch request of the list.
-    public var request: FetchDescriptor
+    package var request: FetchDescriptor
     /// The key path of its section names.
-    public var sectionKeyPath: String?
+    package var sectionKeyPath: String?
     /// The key paths whose values refresh a row.
-    public var refreshKeyPaths: [String]
+    package var refreshKeyPaths: [String]
 
     /// Creates a list with the given declaration.
-    public init(
+    package init(
         request: FetchDescriptor, sectionKeyPath: String? = nil, refreshKeyPaths: [String] = []
     ) {
         self.request = request
@@ -64,14 +64,14 @@ public struct VerdictItem: WireCodable {
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         request.encode(into: &writer)
         writer.optional(sectionKeyPath) { $0.string($1) }
         writer.names(refreshKeyPaths)
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         request = try FetchDescriptor(from: &reader)
         sectionKeyPath = try reader.optionalString()
         refreshKeyPaths = try reader.names()
@@ -79,19 +79,19 @@ public struct VerdictItem: WireCodable {
 }
 
 /// The answer to ``VerdictRequest``.
-public struct Verdicts: WireCodable {
+package struct Verdicts: WireCodable {
     /// The position of the verdicts; every transaction of interest up to it has been pushed before.
-    public var position: UInt64
+    package var position: UInt64
     /// The verdicts on every candidate, for each list of the request.
-    public var items: [[Verdict]]
+    package var items: [[Verdict]]
     /// The objects reached by to-one paths of the sort order, section and predicate from matching
     /// objects.
-    public var related: [StoredObject]
+    package var related: [StoredObject]
     /// The answer to the piggybacked read, if there was one.
-    public var alongside: PiggybackedAnswer?
+    package var alongside: PiggybackedAnswer?
 
     /// Creates an answer with the given content.
-    public init(
+    package init(
         position: UInt64, items: [[Verdict]], related: [StoredObject] = [],
         alongside: PiggybackedAnswer? = nil
     ) {
@@ -102,7 +102,7 @@ public struct Verdicts: WireCodable {
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.uint64(position)
         writer.list(items) { $0.list($1) }
         writer.list(related)
@@ -110,7 +110,7 @@ public struct Verdicts: WireCodable {
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         position = try reader.uint64()
         items = try reader.list(itemBytes: 1, limit: WireLimits.verdictItems) {
             reader throws(CodingError) in
@@ -124,20 +124,20 @@ public struct Verdicts: WireCodable {
 }
 
 /// The state of one candidate for a list.
-public struct Verdict: WireCodable {
+package struct Verdict: WireCodable {
     /// The candidate.
-    public var object: ObjectReference
+    package var object: ObjectReference
     /// Whether the candidate is now in the list.
-    public var matches: Bool
+    package var matches: Bool
     /// Whether a refresh path reaches different values than at the request's position.
-    public var refreshed: Bool
+    package var refreshed: Bool
     /// The row's version; 0 if the object was deleted.
-    public var version: UInt64
+    package var version: UInt64
     /// The row; nil if the object was deleted.
-    public var row: Row?
+    package var row: Row?
 
     /// Creates a verdict on `object`.
-    public init(
+    package init(
         object: ObjectReference, matches: Bool, refreshed: Bool = false, version: UInt64,
         row: Row?
     ) {
@@ -149,7 +149,7 @@ public struct Verdict: WireCodable {
     }
 
     /// Appends the binary form.
-    public func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         writer.reference(object)
         writer.bool(matches)
         writer.bool(refreshed)
@@ -158,7 +158,7 @@ public struct Verdict: WireCodable {
     }
 
     /// Reads the binary form or throws `CodingError`.
-    public init(from reader: inout ByteReader) throws(CodingError) {
+    package init(from reader: inout ByteReader) throws(CodingError) {
         object = try reader.reference()
         matches = try reader.bool()
         refreshed = try reader.bool()

@@ -7,8 +7,8 @@ import Tandem
 final class CurrentNames {
     private let source: any LogSource
     private let newest: CompiledModel?
-    /// The names of an entity's properties by slot, for each model.
-    private var known: [Place: [String]] = [:]
+    /// The names of an entity's properties, for each model.
+    private var known: [Place: PropertyNames] = [:]
 
     private struct Place: Hashable {
         var version: UInt16
@@ -43,25 +43,10 @@ final class CurrentNames {
     /// Returns the current names of the properties of an entity in some model, by slot.
     func properties(of entity: CompiledEntity, _ model: CompiledModel) -> [String] {
         let place = Place(version: model.version, tag: entity.tag)
-        if let names = known[place] { return names }
-        let names = renamed(entity, model)
+        let names =
+            known[place]
+            ?? PropertyNames(of: entity, in: model, later: source.models(after: model))
         known[place] = names
-        return names
-    }
-
-    /// Applies the renames model by model, because each model declares only its own.
-    private func renamed(_ entity: CompiledEntity, _ model: CompiledModel) -> [String] {
-        var names = entity.properties.map(\.name)
-        var old = model
-        for next in source.models(after: model) {
-            let renames = ModelRenames(from: old.model, to: next.model)
-            // A property belongs to the entity or to one of its superentities.
-            let owners = old.entity(tagged: entity.tag)?.ancestors ?? []
-            let found = owners.compactMap { next.entity(tagged: $0) }
-                .compactMap { renames.properties[$0.name] }
-            names = names.map { name in found.lazy.compactMap { $0[name] }.first ?? name }
-            old = next
-        }
-        return names
+        return names.all
     }
 }

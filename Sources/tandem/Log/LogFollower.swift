@@ -78,7 +78,7 @@ final class LogFollower {
     /// Waits for a transaction after `place`, or for the timeout, and returns the last position.
     private func next(after place: Position) throws -> Position {
         do {
-            _ = try source.container.wait(for: place.number + 1, timeout: Self.seconds)
+            _ = try source.container.wait(forNumber: place.number + 1, timeout: Self.seconds)
         } catch let error as TandemError where error.code == .timeout {}
         return try source.lastPosition()
     }

@@ -75,7 +75,7 @@ struct ImportCommand: AsyncParsableCommand {
                 throw CommandFailure(
                     "\(path) is a folder; give a map of its files with --map", code: 2)
             }
-            let model = try container.storeModel()
+            let model = try await container.storeModel()
             let settings = try settings(model, name)
             let rejects = try rejectFile(path, name)
             defer { rejects.close() }

@@ -53,10 +53,10 @@ struct TopCommand: AsyncParsableCommand {
     @MainActor private func print(_ container: PersistentContainer) async throws {
         let clock = SystemClock()
         var left = iterations ?? 1
-        var before = StatusSample(try JSON(parsing: try container.status()), clock)
+        var before = StatusSample(try JSON(parsing: try await container.status()), clock)
         while left > 0, !StandardStream.output.isClosed {
             try await Task.sleep(for: pause)
-            let now = StatusSample(try JSON(parsing: try container.status()), clock)
+            let now = StatusSample(try JSON(parsing: try await container.status()), clock)
             let frame = TopFrame(before: before, now: now)
             if output == .json {
                 printLine(frame.json.text)

@@ -31,7 +31,7 @@ struct WaitCommand: ParsableCommand {
             _ = try container.end()
             let number = try number(container)
             do {
-                let end = try container.wait(for: number, timeout: limit.secondsLeft)
+                let end = try container.wait(forNumber: number, timeout: limit.secondsLeft)
                 printLine(end.description)
             } catch let error as TandemError where error.code == .timeout {
                 throw CommandFailure(error.message)

@@ -56,7 +56,7 @@ struct Racer: Codable, Sendable {
         try context.save()
         let laps = try context.fetch(Lap.self, where: .text("name IN {'left', 'right'}"))
         try #require(laps.count == 2)
-        try container.wait(for: start, timeout: 60)
+        try container.wait(forNumber: start, timeout: 60)
         var tally = Tally()
         var last: UInt64 = 0
         for _ in 0..<rounds {

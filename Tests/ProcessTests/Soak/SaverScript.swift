@@ -1,4 +1,4 @@
-public import TandemModel
+package import TandemModel
 import TestSupport
 
 /// The shared objects that all writers of a soak change.
@@ -129,13 +129,13 @@ extension JSON: ExpressibleByDictionaryLiteral, ExpressibleByStringLiteral,
     ExpressibleByArrayLiteral
 {
     /// Creates an object; the last of several members with the same name counts.
-    public init(dictionaryLiteral elements: (String, JSON)...) {
+    package init(dictionaryLiteral elements: (String, JSON)...) {
         self = .object(Dictionary(elements) { _, last in last })
     }
 
     /// Creates an array.
-    public init(arrayLiteral elements: JSON...) { self = .array(elements) }
+    package init(arrayLiteral elements: JSON...) { self = .array(elements) }
 
     /// Creates a string.
-    public init(stringLiteral value: String) { self = .string(value) }
+    package init(stringLiteral value: String) { self = .string(value) }
 }

@@ -1,20 +1,20 @@
-public import TandemModel
+package import TandemModel
 
 /// The description of a backup; it is written last, so a backup that has a manifest is complete.
-public struct BackupManifest: Hashable, Sendable {
+package struct BackupManifest: Hashable, Sendable {
     /// The format of backups that this program writes and reads.
-    public static let format = 1
+    package static let format = 1
     /// The name of the manifest file in a backup's directory.
-    public static let fileName = "manifest.json"
+    package static let fileName = "manifest.json"
 
     /// A file of the backup.
-    public struct File: Hashable, Sendable {
+    package struct File: Hashable, Sendable {
         /// The path within the backup.
-        public var name: String
+        package var name: String
         /// The size in bytes.
-        public var bytes: UInt64
+        package var bytes: UInt64
         /// The hash of the content.
-        public var hash: StableHash
+        package var hash: StableHash
 
         init(name: String, bytes: UInt64, hash: StableHash) {
             self.name = name
@@ -24,17 +24,17 @@ public struct BackupManifest: Hashable, Sendable {
     }
 
     /// The log and epoch of the backup.
-    public var identity: StoreIdentity
+    package var identity: StoreIdentity
     /// The position of the copied store.
-    public var position: UInt64
+    package var position: UInt64
     /// The last position in the copied journal, which a restored store reaches.
-    public var last: UInt64
+    package var last: UInt64
     /// The hash of the copied store's logical dump.
-    public var stateHash: StableHash
+    package var stateHash: StableHash
     /// All files, sorted by name.
-    public var files: [File]
+    package var files: [File]
     /// The total size of the files in bytes, for progress reports.
-    public var bytes: UInt64 { files.reduce(0) { $0 &+ $1.bytes } }
+    package var bytes: UInt64 { files.reduce(0) { $0 &+ $1.bytes } }
 
     /// The text of the manifest file: JSON, including a hash of everything else in it.
     package var text: String {

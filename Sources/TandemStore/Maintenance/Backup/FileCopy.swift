@@ -1,8 +1,8 @@
-public import TandemIO
+package import TandemIO
 import TandemModel
 
 /// Copies and hashes files in pieces of bounded size.
-public enum FileCopy {
+package enum FileCopy {
     /// The size of a piece, in bytes.
     static let pieceBytes = 1 << 20
 
@@ -10,7 +10,7 @@ public enum FileCopy {
     ///
     /// The directory entry of the new file isn't synced. Calls `done` with the size of each piece.
     /// Throws ``IOError``.
-    public static func copy(
+    package static func copy(
         _ source: String, to target: String, bytes: UInt64? = nil, _ files: any FileSystem,
         done: (UInt64) -> Void = { _ in }
     ) throws(IOError) {

@@ -1,4 +1,4 @@
-public import TandemIO
+package import TandemIO
 import TandemModel
 
 /// Makes backups of a store and its journal, and verifies them.
@@ -12,9 +12,9 @@ import TandemModel
 ///     let manifest = try StoreBackup.make(of: store, at: "/backup/monday") {
 ///         after, folder in …
 ///     }
-public enum StoreBackup {
+package enum StoreBackup {
     /// The phases of a backup, in order; `journal` is called after the first.
-    public enum Phase: CaseIterable, Sendable {
+    package enum Phase: CaseIterable, Sendable {
         /// The store is copied; progress in bytes.
         case copying
         /// The copy is checked; progress in keys.
@@ -42,7 +42,7 @@ public enum StoreBackup {
     /// opened for reading while the daemon continues to save. Throws ``StoreError``, ``IOError``
     /// and the errors of `journal`, after removing all files. Cost: reads the store twice, for the
     /// copy and for its check.
-    public static func make(
+    package static func make(
         of store: Store, at path: String, files: RealFileSystem = RealFileSystem(),
         progress: @escaping (_ phase: Phase, _ done: UInt64, _ total: UInt64) -> Void = {
             _, _, _ in
@@ -70,7 +70,7 @@ public enum StoreBackup {
     /// Removes the leftovers of a killed attempt under a temporary name.
     ///
     /// Throws `notOurs` if the parent directory is missing, or if something else has the name.
-    public static func removeLeftover(
+    package static func removeLeftover(
         _ draft: String, _ known: Set<String>, _ files: RealFileSystem
     ) throws {
         let parent = parent(of: draft)
@@ -176,7 +176,7 @@ public enum StoreBackup {
     /// Throws ``StoreError``: `notOurs` if there is no backup, `damaged` with the name of a file
     /// that is missing, truncated or altered. Throws ``IOError`` if the directory doesn't exist or
     /// can't be read. Calls `progress` with the number of bytes read. Cost: reads everything.
-    public static func verify(
+    package static func verify(
         _ path: String, files: RealFileSystem = RealFileSystem(),
         progress: (_ done: UInt64, _ total: UInt64) -> Void = { _, _ in }
     ) throws -> BackupManifest {

@@ -1,8 +1,8 @@
-public import TandemIO
+package import TandemIO
 import TandemModel
 
 /// Restores a backup into an empty directory.
-public enum StoreRestore {
+package enum StoreRestore {
     /// The suffix of the temporary name until the restore is complete.
     static let suffix = ".restoring"
 
@@ -14,7 +14,7 @@ public enum StoreRestore {
     /// starts in the directory. Throws ``StoreError``, ``IOError`` and the errors of `raiseEpoch`,
     /// after removing all files. Cost: reads the backup twice.
     @discardableResult
-    public static func run(
+    package static func run(
         _ backup: String, to store: String, files: RealFileSystem = RealFileSystem(),
         progress: (_ done: UInt64, _ total: UInt64) -> Void = { _, _ in },
         raiseEpoch: (_ journal: String, _ manifest: BackupManifest) throws -> Void

@@ -131,7 +131,7 @@ extension Store {
     /// running daemon. Calls `progress` with the number of keys read and their total number. Cost:
     /// reads everything, with several point reads per row. Throws ``StoreError`` if LMDB can't
     /// continue reading.
-    public func check(
+    package func check(
         progress: @escaping (_ done: UInt64, _ total: UInt64) -> Void = { _, _ in }
     ) throws(StoreError) -> StoreReport {
         var checker = try StoreChecker(self, progress: progress)
@@ -142,7 +142,7 @@ extension Store {
     ///
     /// No other process may use the store, and nothing may have been applied since the last
     /// checkpoint.
-    public func repair(_ repairs: [StoreFinding.Repair]) throws(StoreError) {
+    package func repair(_ repairs: [StoreFinding.Repair]) throws(StoreError) {
         precondition(appliedPosition == checkpointPosition, "Make a checkpoint before a repair.")
         let open = try current
         for repair in repairs {

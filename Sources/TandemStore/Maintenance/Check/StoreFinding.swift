@@ -1,12 +1,12 @@
-public import TandemModel
+package import TandemModel
 
 /// A contradiction found in a store.
 ///
 /// A finding whose correction follows from the rows has a repair. A row that is missing or
 /// contradictory has no repair: it can only be restored from the journal, with `tandem rebuild`.
-public struct StoreFinding: Hashable, Sendable, CustomStringConvertible {
+package struct StoreFinding: Hashable, Sendable, CustomStringConvertible {
     /// The kind of a finding.
-    public enum Kind: String, Hashable, Sendable, CaseIterable {
+    package enum Kind: String, Hashable, Sendable, CaseIterable {
         /// A key with an invalid format for its table.
         case badKey
         /// A value with an invalid format for its table.
@@ -56,7 +56,7 @@ public struct StoreFinding: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// A change that repairs a finding.
-    public enum Repair: Hashable, Sendable {
+    package enum Repair: Hashable, Sendable {
         /// Sets a key.
         case put(StoreTable, key: [UInt8], value: [UInt8])
         /// Removes a key.
@@ -68,19 +68,19 @@ public struct StoreFinding: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The kind of the finding.
-    public var kind: Kind
+    package var kind: Kind
     /// The table of the finding.
-    public var table: StoreTable
+    package var table: StoreTable
     /// The key of the finding, which may be missing from the table.
-    public var key: [UInt8]
+    package var key: [UInt8]
     /// The affected object.
-    public var object: ObjectID?
+    package var object: ObjectID?
     /// The name of the affected property or properties.
-    public var property: String?
+    package var property: String?
     /// The observed and the expected state, without the location.
-    public var message: String
+    package var message: String
     /// The changes that repair the finding; empty if only the journal can.
-    public var repairs: [Repair]
+    package var repairs: [Repair]
 
     init(
         _ kind: Kind, _ table: StoreTable, _ key: [UInt8], object: ObjectID? = nil,
@@ -96,7 +96,7 @@ public struct StoreFinding: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// One line with the kind, the location, the message, and a remedy.
-    public var description: String {
+    package var description: String {
         var text = "\(kind.rawValue): "
         if let object { text += property.map { "\(object) \($0): " } ?? "\(object): " }
         text += message + " (\(table.rawValue) \(StoreFinding.hex(key)))"
@@ -108,7 +108,7 @@ public struct StoreFinding: Hashable, Sendable, CustomStringConvertible {
 
 extension StoreFinding.Repair: CustomStringConvertible {
     /// One line that describes the repair.
-    public var description: String {
+    package var description: String {
         switch self {
         case .put(let table, let key, let value):
             "put \(table.rawValue) \(StoreFinding.hex(key)) \(StoreFinding.hex(value))"
@@ -120,24 +120,24 @@ extension StoreFinding.Repair: CustomStringConvertible {
 }
 
 /// The result of a check of the store.
-public struct StoreReport: Hashable, Sendable {
+package struct StoreReport: Hashable, Sendable {
     /// The maximum number of findings in one report.
-    public static let findingsKept = 10_000
+    package static let findingsKept = 10_000
 
     /// The position of the checked store.
-    public var position: UInt64
+    package var position: UInt64
     /// The findings, by table, in key order.
-    public internal(set) var findings: [StoreFinding] = []
+    package internal(set) var findings: [StoreFinding] = []
     /// The number of findings, including those that were not kept.
-    public internal(set) var found = 0
+    package internal(set) var found = 0
     /// The number of keys read in each table.
-    public internal(set) var walked: [StoreTable: Int] = [:]
+    package internal(set) var walked: [StoreTable: Int] = [:]
 
     /// Whether there were no findings.
-    public var isClean: Bool { found == 0 }
+    package var isClean: Bool { found == 0 }
 
     /// The repairs of all findings, removals first, so that a removed key can be set again.
-    public var repairs: [StoreFinding.Repair] {
+    package var repairs: [StoreFinding.Repair] {
         var deletes: [StoreFinding.Repair] = []
         var others: [StoreFinding.Repair] = []
         var seen: Set<StoreFinding.Repair> = []

@@ -64,10 +64,8 @@ struct ClientsBenchmark {
     /// Polls the daemon until no client lags and nothing is queued.
     private func waitForAll() throws {
         for _ in 0..<600 {
-            let clients = try status(socket)["clients"]?.array ?? []
-            let behind = clients.contains {
-                $0["lag"]?.int != 0 || $0["queuedBytes"]?.int != 0
-            }
+            let clients = try status(socket).clients ?? []
+            let behind = clients.contains { $0.lag != 0 || $0.queuedBytes != 0 }
             // Clients read the rest from their sockets within this time.
             usleep(200_000)
             if !behind { return }

@@ -7,10 +7,10 @@ struct DaemonProbe {
 
     /// Finds the daemon at a socket.
     init(_ socket: String) throws {
-        guard let pid = try status(socket)["pid"]?.int else {
+        guard let pid = try status(socket).pid else {
             throw Failure("the daemon has no pid")
         }
-        process = Int(pid)
+        process = pid
     }
 
     /// Returns the daemon's own memory, and pages of mapped files, which the kernel may reclaim, in

@@ -75,7 +75,7 @@ struct FanOutBenchmark {
             let after = try probe.processorMicroseconds()
             guard counts else { continue }
             measured.processor += after - before
-            guard let end, let flushed = try saver.status()["lastFlushNanoseconds"]?.int else {
+            guard let end, let flushed = try saver.status().lastFlushNanoseconds else {
                 continue
             }
             measured.changes.append(microseconds(from: UInt64(flushed), to: end))
@@ -135,7 +135,7 @@ final class ChangeSaver {
         return position.number
     }
 
-    func status() throws -> JSON { try JSON(parsing: try container.status()) }
+    func status() throws -> DaemonStatus { try DaemonStatus(container) }
 }
 
 extension BenchProcess {

@@ -131,7 +131,8 @@ struct FirstFetchBenchmark {
     private func sections(_ context: ManagedObjectContext) throws -> [Section] {
         let buckets = try context.fetchValues(Buckets.self)
         let names = Dictionary(uniqueKeysWithValues: buckets.map { ($0.id, $0.name) })
-        let rows = try context.fetchValues(Row.self, for: FetchRequest(sort: Self.sort))
+        let rows = try context.fetchValues(
+            Row.self, for: FetchRequest(sort: Self.sort.compactMap { SortKey($0) }))
         var sections: [Section] = []
         var start = 0
         guard !rows.isEmpty else { return [] }

@@ -1,4 +1,4 @@
-import Tandem
+import BenchmarkTargets
 
 /// P4: the time from k changed rows to the new sections and their changes, in one process.
 ///
@@ -15,8 +15,7 @@ struct ListBenchmark {
         for isSingle in [false, true] {
             var editor = ListEditor(BenchData(contents: n), isSingle: isSingle)
             var floor = HandKeptList(editor)
-            var list = SectionedList(
-                sectioned: true, rows: editor.rows.values.map { row($0, editor.bucketNames) })
+            var list = MeasuredList(editor.rows.values.map { row($0, editor.bucketNames) })
             for k in Self.batches where Self.isSensible(k, n) {
                 try measure(k, isSingle, &editor, &floor, &list)
             }
@@ -25,7 +24,7 @@ struct ListBenchmark {
 
     private func measure(
         _ k: Int, _ isSingle: Bool, _ editor: inout ListEditor, _ floor: inout HandKeptList,
-        _ list: inout SectionedList
+        _ list: inout MeasuredList
     ) throws {
         var (floorTimes, listTimes): ([Double], [Double]) = ([], [])
         let stop = now() + 3_000_000_000
@@ -37,9 +36,9 @@ struct ListBenchmark {
             let again = now()
             let outcome = list.apply(edits(batch, editor.bucketNames))
             listTimes.append(microseconds(from: again, to: now()))
-            guard changes.count == k, case .changed(let change) = outcome,
-                change.objects.count == k
-            else { throw Failure("the change is not one of \(k) rows") }
+            guard changes.count == k, outcome == k else {
+                throw Failure("the change is not one of \(k) rows")
+            }
             if listTimes.count == 1 { try check(editor, floor, list) }
         }
         try check(editor, floor, list)
@@ -56,31 +55,31 @@ struct ListBenchmark {
     }
 
     private func check(
-        _ editor: ListEditor, _ floor: HandKeptList, _ list: SectionedList
+        _ editor: ListEditor, _ floor: HandKeptList, _ list: MeasuredList
     ) throws {
         let expected = editor.sections()
         let kept = floor.contents
-        let shown = list.sectionIDs
+        let shown = list.sections
         guard kept.map(\.name) == expected.map(\.name), kept.map(\.ids) == expected.map(\.ids),
             shown.map(\.name) == expected.map(\.name),
             shown.map({ $0.numbers.map { Int($0) } }) == expected.map(\.ids)
         else { throw Failure("the list is not what a full sort gives") }
     }
 
-    private func edits(_ batch: [ListRowChange], _ names: [String]) -> ListEdits {
-        var edits = ListEdits()
+    private func edits(_ batch: [ListRowChange], _ names: [String]) -> MeasuredList.Edits {
+        var edits = MeasuredList.Edits()
         for change in batch {
             if let new = change.new {
-                edits.upserted.append(row(new, names))
+                edits.upsert(row(new, names))
             } else if let old = change.old {
-                edits.removed.append(UInt64(old.id))
+                edits.remove(UInt64(old.id))
             }
         }
         return edits
     }
 
     /// Returns a row with its key: section name, date in descending order, name.
-    private func row(_ row: ListRow, _ names: [String]) -> ResultRow {
+    private func row(_ row: ListRow, _ names: [String]) -> MeasuredList.Row {
         let name = names[row.bucket]
         var key: [UInt8] = []
         key.reserveCapacity(name.utf8.count + row.name.utf8.count + 10)
@@ -91,6 +90,6 @@ struct ListBenchmark {
         }
         key.append(contentsOf: row.name.utf8)
         key.append(0)
-        return ResultRow(number: UInt64(row.id), sortKey: key, section: name)
+        return MeasuredList.Row(number: UInt64(row.id), sortKey: key, section: name)
     }
 }

@@ -95,11 +95,11 @@ struct ThroughputBenchmark {
         let status = try status(socket)
         try data.check(socket, ids)
         var line = line("load", load, outcome)
-        line.notes += SlowSaves(outcome.times, Stall.all(status)).notes
-        let flushes = Double(status["batches"]?.int ?? 0)
+        line.notes += SlowSaves(outcome.times, status.latestStalls).notes
+        let flushes = Double(status.batches ?? 0)
         line.notes += [
-            ("saves_per_flush", decimal(Double(status["transactions"]?.int ?? 0) / flushes)),
-            ("checkpoints", "\(status["checkpoints"]?.int ?? 0)"),
+            ("saves_per_flush", decimal(Double(status.transactions ?? 0) / flushes)),
+            ("checkpoints", "\(status.checkpoints ?? 0)"),
         ]
         line.emit()
     }

@@ -82,7 +82,7 @@ struct LookupBenchmark {
     private func bytesOfOne(_ context: ManagedObjectContext) throws -> (up: Int, down: Int) {
         func counted() throws -> (up: Int, down: Int) {
             let status = try status(socket)
-            return (Int(status["receivedBytes"]?.int ?? 0), Int(status["sentBytes"]?.int ?? 0))
+            return (status.receivedBytes ?? 0, status.sentBytes ?? 0)
         }
         let first = try counted()
         let second = try counted()

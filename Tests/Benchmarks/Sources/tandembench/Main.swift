@@ -1,3 +1,4 @@
+import BenchmarkTargets
 import Glibc
 
 /// `tandembench SCENARIO N SOCKET FOLDER`: runs a scenario against the daemon at a socket.

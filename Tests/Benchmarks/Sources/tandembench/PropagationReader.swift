@@ -102,7 +102,7 @@ final class PropagationReader: FetchedResultsControllerDelegate {
         let container = tandembench.container(socket, "check")
         defer { container.close() }
         let context = container.makeContext(name: "check")
-        let fresh = try context.fetch(Content.self, sort: Self.sort)
+        let fresh = try context.fetch(Content.self, sort: Self.sort.compactMap { SortKey($0) })
         guard controller.fetchedObjectIDs == fresh.map(\.id) else {
             throw Failure("the list differs from a fresh fetch")
         }

@@ -73,9 +73,9 @@ struct RecoveryBenchmark {
     func report(startMilliseconds: Double) throws {
         let container = container("report")
         defer { container.close() }
-        let status = try JSON(parsing: try container.status())
-        guard let changes = status["replayedChanges"]?.int,
-            let time = status["replayMicroseconds"]?.int, time > 0
+        let status = try DaemonStatus(container)
+        guard let changes = status.replayedChanges,
+            let time = status.replayMicroseconds, time > 0
         else { throw Failure("the daemon does not say what it applied") }
         try check(container)
         ResultLine(

@@ -1,4 +1,4 @@
-import Glibc
+import Foundation
 import Tandem
 
 /// An event that blocked the daemon's thread for a long time, as reported by the daemon.
@@ -8,29 +8,61 @@ struct Stall {
     /// The start in nanoseconds of the monotonic clock, which all processes share.
     var start: UInt64
     var end: UInt64
+}
 
-    /// Returns the daemon's latest stalls.
-    static func all(_ status: JSON) -> [Stall] {
-        (status["stalls"]?.array ?? []).compactMap { item in
-            guard let cause = item["cause"]?.string, let start = item["startNanoseconds"]?.int,
-                let length = item["microseconds"]?.int
-            else { return nil }
-            return Stall(
-                cause: cause, start: UInt64(start), end: UInt64(start) + UInt64(length) * 1_000)
+/// The daemon's status, as far as it is measured.
+struct DaemonStatus: Decodable {
+    /// A stall as the status contains it.
+    struct Stall: Decodable {
+        var cause: String
+        var startNanoseconds: UInt64
+        var microseconds: UInt64
+    }
+
+    /// A client as the status contains it.
+    struct Client: Decodable {
+        var lag: UInt64?
+        var queuedBytes: Int?
+    }
+
+    var batches: Int?
+    var checkpoint: UInt64?
+    var checkpoints: Int?
+    var clients: [Client]?
+    var lastFlushNanoseconds: UInt64?
+    var pid: Int?
+    var receivedBytes: Int?
+    var replayMicroseconds: Int?
+    var replayedChanges: Int?
+    var sentBytes: Int?
+    var transactions: Int?
+    private var stalls: [Stall]?
+
+    /// Reads the status through a container.
+    init(_ container: PersistentContainer) throws {
+        self = try JSONDecoder().decode(Self.self, from: Data(container.status().utf8))
+    }
+
+    /// The latest stalls.
+    var latestStalls: [tandembench.Stall] {
+        (stalls ?? []).map { stall in
+            tandembench.Stall(
+                cause: stall.cause, start: stall.startNanoseconds,
+                end: stall.startNanoseconds + stall.microseconds * 1_000)
         }
     }
 }
 
 /// Returns the daemon's status.
-func status(_ socket: String) throws -> JSON {
+func status(_ socket: String) throws -> DaemonStatus {
     let container = container(socket, "status")
     defer { container.close() }
-    return try JSON(parsing: try container.status())
+    return try DaemonStatus(container)
 }
 
 /// Waits until the store has a checkpoint at the last position that a container knows.
 func waitForCheckpoint(_ socket: String, _ container: PersistentContainer) throws {
-    while try status(socket)["checkpoint"]?.int ?? 0 < container.end().number { usleep(10_000) }
+    while try status(socket).checkpoint ?? 0 < container.end().number { usleep(10_000) }
 }
 
 /// The slowest thousandth of the saves, and their causes.

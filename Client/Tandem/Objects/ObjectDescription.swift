@@ -1,23 +1,21 @@
 import FoundationEssentials
 import TandemModel
 
-// `debugDescription`, because `description` is a frequent name of an attribute.
-extension ManagedObject: CustomDebugStringConvertible {
-    /// The id and the values that the context holds, as `print` shows them.
-    ///
-    ///     Team/33 (name: "Cameroon", wins: 3, zone: null)
-    ///     Team/34 (not loaded)
-    ///
-    /// Nothing is loaded, and the read is not observed. Unsaved edits are shown; to-many
-    /// relationships are not. Texts are cut after 60 characters.
-    public var debugDescription: String {
-        let record = record
-        if record.isDeleted { return "\(id) (deleted)" }
+/// The text of an object: its id and the values that its context holds.
+struct ObjectDescription {
+    let record: ObjectRecord
+    /// The model of the context, which has the ids of related objects; nil without a context.
+    let model: CompiledModel?
+
+    /// The text, with attributes and to-one relationships by name; texts are cut after 60
+    /// characters.
+    var text: String {
+        if record.isDeleted { return "\(record.id) (deleted)" }
         let shown = record.entity.properties.compactMap { property -> String? in
             guard !property.isToMany, let value = record.value(property.slot) else { return nil }
             return "\(property.name): \(text(of: value))"
         }
-        return "\(id) (\(shown.isEmpty ? "not loaded" : shown.joined(separator: ", ")))"
+        return "\(record.id) (\(shown.isEmpty ? "not loaded" : shown.joined(separator: ", ")))"
     }
 
     private func text(of value: Value) -> String {
@@ -37,7 +35,7 @@ extension ManagedObject: CustomDebugStringConvertible {
         case .uuid(let value): value.uuidString
         case .url(let value): value
         case .reference(let target):
-            managedObjectContext?.session?.model.id(of: target).description ?? "#\(target.number)"
+            model?.id(of: target).description ?? "#\(target.number)"
         }
     }
 }

@@ -1,22 +1,27 @@
-import Tandem
 import TandemIO
 import TandemJournal
+import TandemModel
 
 /// A journal of updates, written without a daemon, as input for its readers.
-struct MadeJournal {
-    let folder: String
-    /// The number of transactions.
-    let n: Int
-    /// The length of a text in each row.
-    let bytes: Int
+public struct MadeJournal {
+    private let folder: String
+    private let n: Int
+    private let bytes: Int
 
     private static let objects = 1_000
+
+    /// Creates a journal of `n` transactions in a folder, with a text of `bytes` bytes in each row.
+    public init(folder: String, n: Int, bytes: Int) {
+        self.folder = folder
+        self.n = n
+        self.bytes = bytes
+    }
 
     /// Writes the journal: a model, a thousand inserts, and updates of one number each.
     ///
     /// Ten of the updates also insert one object of a rare entity and one of the common entity;
     /// neither is changed later.
-    func run() throws {
+    public func run() throws {
         let model = try CompiledModel(
             try Model(
                 parsing: """
@@ -25,7 +30,7 @@ struct MadeJournal {
                         "Rare": {"attributes": {"name": {"type": "string"}}}}}
                     """))
         guard let entity = model.entity(named: "Team"), let rare = model.entity(named: "Rare")
-        else { throw Failure("no entity") }
+        else { preconditionFailure("the model has both entities") }
         var options = JournalOptions()
         options.durability = .relaxed
         let (journal, _) = try Journal.open(

@@ -1,24 +1,24 @@
-import Tandem
+package import TandemModel
 
 /// The models that a journal installed, by which each transaction is read with the model of its
 /// time.
 ///
 /// A model change can move slots, so a row can't be read with another model.
-struct ModelTimeline {
+package struct ModelTimeline: Sendable {
     /// The recorded installations, oldest first.
-    private(set) var installed: [Installation] = []
+    package private(set) var installed: [Installation] = []
     /// The current model of the store.
     private let latest: CompiledModel?
     /// Whether ``installed`` contains every model of the journal.
-    private(set) var isComplete = false
+    package private(set) var isComplete = false
 
     /// Creates a timeline with the store's model, if the model is known.
-    init(latest: CompiledModel? = nil) { self.latest = latest }
+    package init(latest: CompiledModel? = nil) { self.latest = latest }
 
     /// Records the model that a transaction installs; ignores other transactions.
     ///
     /// Throws ``CodingError`` if the model can't be read.
-    mutating func record(_ transaction: Transaction) throws {
+    package mutating func record(_ transaction: Transaction) throws(CodingError) {
         guard case .model(let bytes) = transaction.content,
             !installed.contains(where: { $0.position == transaction.position })
         else { return }
@@ -29,19 +29,19 @@ struct ModelTimeline {
     }
 
     /// Marks that every model of the journal has been recorded.
-    mutating func complete() { isComplete = true }
+    package mutating func complete() { isComplete = true }
 
     /// Returns whether the model of a transaction is not known yet.
-    func lacks(_ transaction: Transaction) -> Bool {
+    package func lacks(_ transaction: Transaction) -> Bool {
         if case .model = transaction.content { return false }
         return !isComplete && !isLatest(transaction)
     }
 
     /// All known models.
-    var models: [CompiledModel] { installed.map(\.model) + (latest.map { [$0] } ?? []) }
+    package var models: [CompiledModel] { installed.map(\.model) + (latest.map { [$0] } ?? []) }
 
     /// The newest known model.
-    var newest: CompiledModel? {
+    package var newest: CompiledModel? {
         guard let last = installed.last?.model else { return latest }
         return latest.map { $0.version > last.version ? $0 : last } ?? last
     }
@@ -49,15 +49,14 @@ struct ModelTimeline {
     /// Returns the models after another one, oldest first.
     ///
     /// They are complete if that model was returned by ``model(for:)``.
-    func models(after model: CompiledModel) -> [CompiledModel] {
-        let all = installed.map(\.model) + (latest.map { [$0] } ?? [])
-        let versions = Dictionary(all.map { ($0.version, $0) }, uniquingKeysWith: { $1 })
+    package func models(after model: CompiledModel) -> [CompiledModel] {
+        let versions = Dictionary(models.map { ($0.version, $0) }, uniquingKeysWith: { $1 })
         return versions.values.filter { $0.version > model.version }
             .sorted { $0.version < $1.version }
     }
 
     /// Returns the model of a transaction, or nil if it is no longer in the journal.
-    func model(for transaction: Transaction) -> CompiledModel? {
+    package func model(for transaction: Transaction) -> CompiledModel? {
         if isLatest(transaction) { return latest }
         return installed.last { $0.position <= transaction.position }?.model
     }

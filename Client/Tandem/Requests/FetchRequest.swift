@@ -7,9 +7,9 @@ public import TandemQuery
 ///     let teams = try context.fetch(strong)
 ///     let count = try context.count(for: strong)
 ///
-/// Tools that have no classes name the entity (``init(entity:predicate:sort:limit:offset:includesSubentities:)``).
-/// Ties of the order are broken by object number, which also determines the order if there are no
-/// sort keys. A key path or text that can't be translated is reported when the request is used.
+/// Tools that have no classes name the entity: `FetchRequest(entity: "Team")`. Ties of the order
+/// are broken by object number, which also determines the order if there are no sort keys. A key
+/// path or text that can't be translated is reported when the request is used.
 public struct FetchRequest<Object: ManagedObject>: Hashable, Sendable {
     /// The entity's name.
     public let entity: String
@@ -97,8 +97,8 @@ extension FetchRequest where Object: ManagedEntity {
     ///
     ///     FetchRequest(where: \Team.wins > 3)
     ///
-    /// From ``init(_:where:sort:limit:offset:includesSubentities:)`` alone, the compiler would infer
-    /// the superclass.
+    /// From ``init(_:where:sort:limit:offset:includesSubentities:)`` alone, the compiler would
+    /// infer the superclass.
     public init(
         where condition: TypedPredicate<Object>, sort: [SortKey<Object>] = [],
         limit: Int? = nil, offset: Int = 0, includesSubentities: Bool = true

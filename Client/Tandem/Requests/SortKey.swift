@@ -44,12 +44,12 @@ public struct SortKey<Object: ManagedObject>: Hashable, Sendable {
     /// Creates a component that is not bound to a class.
     package init(_ component: SortComponent) { parsed = .success(component) }
 
-    /// Returns a component that sorts the smallest value first; see ``init(_:ascending:selector:)``.
+    /// Returns a component that sorts the smallest value first.
     public static func ascending(
         _ keyPath: PartialKeyPath<Object>, _ selector: Selector = .compare
     ) -> SortKey { SortKey(keyPath, ascending: true, selector: selector) }
 
-    /// Returns a component that sorts the greatest value first; see ``init(_:ascending:selector:)``.
+    /// Returns a component that sorts the greatest value first.
     public static func descending(
         _ keyPath: PartialKeyPath<Object>, _ selector: Selector = .compare
     ) -> SortKey { SortKey(keyPath, ascending: false, selector: selector) }

@@ -3,28 +3,24 @@ public import TandemModel
 import TandemQuery
 import TandemWire
 
-/// Selects transactions of the journal; a transaction has to satisfy every property that is set.
+/// Selects changes of the journal; a change has to satisfy every property that is set.
 ///
-///     var filter = HistoryFilter()
-///     filter.entities = ["Team"]
-///     filter.properties = ["Team": ["wins"]]
+///     let wins = HistoryFilter(
+///         entities: ["Team"], properties: ["Team": ["wins"]], authors: ["worldcup"])
 ///
-/// The daemon evaluates the filter, and sends only the matching transactions. Model changes always
-/// match.
+/// The daemon evaluates the filter, and sends only the matching transactions. The names are those
+/// of the newest model; changes saved under earlier names match as well.
 public struct HistoryFilter: Hashable, Sendable {
-    /// The entities whose changes are included, with their subentities.
+    /// The entities whose changes are included, with their subentities; all if empty.
+    public var entities: [String]
+    /// The properties by entity, subentities included; all if empty.
     ///
-    /// Changes to objects of other entities are removed from a transaction.
-    public var entities: [String] = []
-    /// The authors; a transaction has to be saved by one of them.
-    public var authors: [String] = []
-    /// The objects; a transaction has to change one of them.
-    public var objects: [ObjectID] = []
-    /// The properties by entity, subentities included.
-    ///
-    /// A transaction has to change, insert or delete a value of one of them. Transactions saved
-    /// under an earlier model match without this check.
-    public var properties: [String: [String]] = [:]
+    /// A change has to change, insert or delete a value of one of them.
+    public var properties: [String: [String]]
+    /// The authors; a change has to be saved by one of them, or by anyone if empty.
+    public var authors: [String]
+    /// The objects whose changes are included; all if empty.
+    public var objects: [ObjectID]
     /// The earliest save time.
     ///
     /// The daemon's clock may be set back, so times are not always in the order of positions.
@@ -32,8 +28,49 @@ public struct HistoryFilter: Hashable, Sendable {
     /// The end of the range of save times, exclusive.
     public var until: Date?
 
-    /// Creates a filter that matches every transaction.
-    public init() {}
+    /// Creates a filter; without arguments, it matches every change.
+    public init(
+        entities: [String] = [], properties: [String: [String]] = [:], authors: [String] = [],
+        objects: [ObjectID] = [], since: Date? = nil, until: Date? = nil
+    ) {
+        self.entities = entities
+        self.properties = properties
+        self.authors = authors
+        self.objects = objects
+        self.since = since
+        self.until = until
+    }
+
+    /// Creates a filter for the changes of one class.
+    ///
+    /// Traps if a key path is not a single `@Managed` property.
+    init<Object: ManagedEntity>(
+        _ type: Object.Type, properties: [PartialKeyPath<Object>], authors: [String]
+    ) {
+        let name = Object.entity.name
+        let names = properties.map { HistoryValues<Object>.name(of: $0) }
+        self.init(
+            entities: [name], properties: names.isEmpty ? [:] : [name: names], authors: authors)
+    }
+
+    // MARK: The client's part
+
+    /// Returns whether a change of a matching transaction matches itself.
+    ///
+    /// The daemon does not evaluate properties under earlier models, and sends the other changes of
+    /// a matching transaction as well.
+    func matches(_ change: DecodedChange) -> Bool {
+        guard objects.isEmpty || objects.contains(where: { $0.number == change.id.number }) else {
+            return false
+        }
+        return properties.isEmpty
+            || properties.contains { name, names in
+                change.isOf(entity: name)
+                    && (change.kind == .delete || names.contains(where: change.changed.contains))
+            }
+    }
+
+    // MARK: The daemon's part
 
     func request(
         after number: UInt64, through end: UInt64, limit: UInt32, _ model: CompiledModel

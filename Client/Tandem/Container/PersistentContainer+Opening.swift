@@ -1,0 +1,79 @@
+public import TandemModel
+
+/// Opening a container, which connects at once.
+extension PersistentContainer {
+    /// Creates a container, connects it, and applies the model; blocks.
+    ///
+    /// Use it where an app can show or log an error, usually at its start. The initializer connects
+    /// at the first use instead, and retries for ``ClientLimits/absentMilliseconds``.
+    ///
+    ///     let container = try PersistentContainer.open(model: model)
+    ///
+    /// A failed attempt is not repeated. Only a daemon that accepts the connection and is busy is
+    /// waited for, up to ``ClientLimits/connectMilliseconds``. Cost: a round trip, and the model's
+    /// installation in an empty or older store.
+    /// Parameters are those of ``init(model:socket:name:author:transport:limits:)``. Throws
+    /// `disconnected` if no daemon listens (ENOENT, ECONNREFUSED), `denied` if the socket may not
+    /// be opened (EACCES), `schemaMismatch` if the store's model is incompatible, `usage` for an
+    /// invalid model or author, `timeout` if the daemon does not answer.
+    public static func open(
+        model: Model? = nil, socket: String? = nil, name: String = "default",
+        author: String? = nil, transport: Transport? = nil, limits: ClientLimits = ClientLimits()
+    ) throws(TandemError) -> PersistentContainer {
+        let container = PersistentContainer(
+            model: model, socket: socket, name: name, author: author, transport: transport,
+            limits: limits)
+        try container.core.open()
+        return container
+    }
+
+    /// Creates a container, connects it, and applies the model.
+    ///
+    ///     let container = try await PersistentContainer.open(model: model)
+    ///
+    /// Parameters, errors and cost are those of the blocking form.
+    public static func open(
+        model: Model? = nil, socket: String? = nil, name: String = "default",
+        author: String? = nil, transport: Transport? = nil, limits: ClientLimits = ClientLimits()
+    ) async throws(TandemError) -> PersistentContainer {
+        let container = PersistentContainer(
+            model: model, socket: socket, name: name, author: author, transport: transport,
+            limits: limits)
+        try await container.core.open()
+        return container
+    }
+
+    /// Creates a container whose model is declared by classes, and connects it; blocks.
+    ///
+    /// Parameters, errors and cost are those of
+    /// ``open(model:socket:name:author:transport:limits:)-swift.type.method``. Also throws
+    /// `unknownProperty` or `usage` if a class does not fit its entity.
+    ///
+    ///     let container = try PersistentContainer.open(entities: [Team.self, Player.self])
+    public static func open(
+        entities types: [any ManagedEntity.Type], socket: String? = nil, name: String = "default",
+        author: String? = nil, transport: Transport? = nil, limits: ClientLimits = ClientLimits()
+    ) throws(TandemError) -> PersistentContainer {
+        let container = PersistentContainer(
+            entities: types, socket: socket, name: name, author: author, transport: transport,
+            limits: limits)
+        try container.core.open()
+        return container
+    }
+
+    /// Creates a container whose model is declared by classes, and connects it.
+    ///
+    ///     let container = try await PersistentContainer.open(entities: [Team.self, Player.self])
+    ///
+    /// Parameters, errors and cost are those of the blocking form.
+    public static func open(
+        entities types: [any ManagedEntity.Type], socket: String? = nil, name: String = "default",
+        author: String? = nil, transport: Transport? = nil, limits: ClientLimits = ClientLimits()
+    ) async throws(TandemError) -> PersistentContainer {
+        let container = PersistentContainer(
+            entities: types, socket: socket, name: name, author: author, transport: transport,
+            limits: limits)
+        try await container.core.open()
+        return container
+    }
+}

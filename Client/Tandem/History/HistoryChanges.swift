@@ -1,0 +1,45 @@
+/// The changes of the journal after a position, in order, read while they are iterated.
+///
+///     for try await change in container.changes(of: Item.self, after: position) {
+///         print(change.position, change.id, change.after?[\.title] ?? "deleted")
+///     }
+///
+/// The sequence ends at the journal's end, unless it follows; a following one continues with every
+/// later save. It also ends, without an error, as soon as its task is cancelled.
+///
+/// Iterating throws:
+/// - `historyExpired` if the journal no longer reaches back to the position, if the store was
+///   replaced or restored, or if the model of a change is no longer in the journal. To recover,
+///   fetch a snapshot with a context, and continue after the context's
+///   ``ManagedObjectContext/position``. Don't continue after a position that was read separately,
+///   for example by ``PersistentContainer/end()``: changes saved between that read and the fetch
+///   would be delivered twice or never.
+/// - `unknownEntity` and `unknownProperty` if the newest model lacks a name of the filter.
+/// - `disconnected` if the container is closed, or if no daemon is reached at first. A following
+///   sequence waits for a daemon that is restarted.
+/// - `limitExceeded` if more than half of the connection's requests wait for new changes.
+///
+/// Cost: one request for each 1,000 transactions, and one for each wait at the end.
+public struct HistoryChanges<Object: ManagedObject>: AsyncSequence, Sendable {
+    /// A change of one object.
+    public typealias Element = HistoryChange<Object>
+
+    let reader: HistoryReader
+
+    /// Creates an iterator that begins after the sequence's position.
+    public func makeAsyncIterator() -> Iterator { Iterator(reader) }
+
+    /// The state of one iteration.
+    public struct Iterator: AsyncIteratorProtocol {
+        private var reader: HistoryReader
+        private var page: ArraySlice<DecodedChange> = []
+
+        init(_ reader: HistoryReader) { self.reader = reader }
+
+        /// Returns the next change; nil at the end, or if the task was cancelled.
+        public mutating func next() async throws -> HistoryChange<Object>? {
+            if page.isEmpty { page = ArraySlice(try await reader.next() ?? []) }
+            return page.popFirst().map { HistoryChange($0) }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+import TandemModel
+import TandemWire
+
+/// Reads the journal page by page after a position, and waits for its continuation.
+///
+/// Every request carries the position, so that a reader never continues in another log: the
+/// connection fails the request with `historyExpired` if the daemon has another log or epoch.
+///
+/// State: the position up to which pages were read, the last save with a match, and the models that
+/// decode the pages.
+struct HistoryReader: Sendable {
+    private let core: ContainerCore
+    private let filter: HistoryFilter
+    private let follows: Bool
+    /// The position up to which the journal was read.
+    private(set) var position: Position
+    /// Whether the last page reached the journal's end.
+    private var isAtEnd = false
+    private var decoder: ChangeDecoder?
+    /// The consumer that reads; nil for a reader without a name.
+    private let consumer: ConsumerProgress?
+    /// The number of the last save with a match; 0 before the first one.
+    private var lastMatch: UInt64 = 0
+
+    init(
+        _ core: ContainerCore, _ filter: HistoryFilter, after position: Position, follows: Bool,
+        as consumer: ConsumerProgress? = nil
+    ) {
+        (self.core, self.filter, self.follows) = (core, filter, follows)
+        (self.position, self.consumer) = (position, consumer)
+    }
+
+    private var connection: Connection { core.connection }
+
+    /// Returns the matching changes of the next page that has any.
+    ///
+    /// Returns nil at the journal's end, unless the reader follows, and if the task is cancelled.
+    mutating func next() async throws(TandemError) -> [DecodedChange]? {
+        while true {
+            if isAtEnd {
+                guard follows, try await waitForMore() else { return nil }
+            }
+            guard let page = try await page() else { return nil }
+            var found: [DecodedChange] = []
+            for encoded in page.transactions {
+                let place = position.at(encoded.position)
+                let transaction = try decode(encoded, place)
+                guard try await readModels(for: transaction, first: page.first) else { return nil }
+                guard let changes = try decoder?.changes(of: transaction, at: place) else {
+                    continue
+                }
+                found += changes.filter(filter.matches).markingLast()
+            }
+            (position, isAtEnd) = (position.at(page.position), page.isComplete)
+            if let last = found.last {
+                lastMatch = last.save.position.number
+                return found
+            }
+            try await acknowledgeSkipped()
+        }
+    }
+
+    /// Acknowledges saves without a match, if everything before them is acknowledged.
+    ///
+    /// Without this, a consumer whose filter rarely matches would expire.
+    private func acknowledgeSkipped() async throws(TandemError) {
+        guard let consumer else { return }
+        let known = consumer.acknowledged.number
+        guard known >= lastMatch, position.number >= known + Self.skippedTransactions else {
+            return
+        }
+        do throws(TandemError) {
+            try await consumer.acknowledge(position)
+        } catch {
+            guard isPatient(with: error) else { throw error }
+        }
+    }
+
+    private mutating func decode(
+        _ encoded: EncodedTransaction, _ place: Position
+    ) throws(TandemError) -> Transaction {
+        do throws(CodingError) {
+            let transaction = try encoded.decoded()
+            try decoder?.record(transaction)
+            return transaction
+        } catch {
+            throw TandemError(.storage, "transaction \(place) cannot be read: \(error)")
+        }
+    }
+
+    // MARK: Requests
+
+    /// Returns the transactions after the position, or nil if the task was cancelled.
+    private mutating func page() async throws(TandemError) -> History? {
+        while true {
+            guard let model = try await model() else { return nil }
+            let request = try filter.request(
+                after: position.number, through: 0, limit: Self.pageTransactions, model)
+            switch await connection.answerUnlessCancelled(.history(request), at: position) {
+            case .success(.history(let answer)): return answer
+            case .success: throw TandemError.unexpectedAnswer("its journal")
+            case .failure(let error) where error.code == .cancelled: return nil
+            case .failure(let error):
+                // The filter was translated under a model that was replaced meanwhile.
+                let isStale =
+                    error.code == .schemaMismatch
+                    && connection.knownSession?.model.version != model.version
+                guard isStale || isPatient(with: error) else { throw error }
+            }
+        }
+    }
+
+    /// Returns the store's model as last known, or nil if the task was cancelled.
+    private mutating func model() async throws(TandemError) -> CompiledModel? {
+        var known = connection.knownSession?.model
+        if known == nil {
+            switch await connection.requestSession(true).valueUnlessCancelled() {
+            case .success(let session): known = session.model
+            case .failure(let error) where error.code == .cancelled: break
+            case .failure(let error): throw error
+            }
+        }
+        guard let known else { return nil }
+        if known.version > decoder?.timeline.newest?.version ?? 0 {
+            decoder = ChangeDecoder(latest: known)
+        }
+        return known
+    }
+
+    /// Reads the models of the journal if a transaction needs an earlier one; returns false if the
+    /// task was cancelled.
+    private mutating func readModels(
+        for transaction: Transaction, first: UInt64
+    ) async throws(TandemError) -> Bool {
+        guard decoder?.timeline.lacks(transaction) == true else { return true }
+        var last = first - 1
+        var isComplete = false
+        while !isComplete {
+            let request = HistoryRequest(
+                from: last, condition: HistoryCondition(isOfModels: true))
+            switch await connection.answerUnlessCancelled(.history(request), at: position) {
+            case .success(.history(let answer)):
+                for encoded in answer.transactions {
+                    _ = try decode(encoded, position.at(encoded.position))
+                }
+                (last, isComplete) = (answer.position, answer.isComplete)
+            case .success: throw TandemError.unexpectedAnswer("its journal")
+            case .failure(let error) where error.code == .cancelled: return false
+            case .failure(let error):
+                guard isPatient(with: error) else { throw error }
+            }
+        }
+        decoder?.complete()
+        return true
+    }
+
+    /// Waits until the journal continues after the position; returns false if the task was
+    /// cancelled.
+    private func waitForMore() async throws(TandemError) -> Bool {
+        guard position.number < .max else {
+            throw TandemError.afterEnd(
+                position.number, last: connection.knownSession?.position ?? 0)
+        }
+        try connection.state.withLock { state throws(TandemError) in
+            try state.daemon.beginWaiting()
+        }
+        defer { connection.state.withLock { $0.daemon.endWaiting() } }
+        // The wait ends by an answer, by a reconnection to another log, or by cancellation. The
+        // daemon only needs some limit.
+        let sync = Sync(number: position.number + 1, timeoutMilliseconds: .max)
+        switch await connection.answerUnlessCancelled(.sync(sync), at: position) {
+        case .success: return true
+        case .failure(let error) where error.code == .cancelled: return false
+        case .failure(let error):
+            guard isPatient(with: error) else { throw error }
+            return true
+        }
+    }
+
+    /// Whether a following reader tries again after an error: the daemon may be restarting.
+    private func isPatient(with error: TandemError) -> Bool {
+        follows && (error.code == .disconnected || error.code == .timeout)
+            && connection.ending == nil
+    }
+
+    private static let pageTransactions: UInt32 = 1_000
+    /// The number of transactions without a match that are acknowledged at once.
+    ///
+    /// A transaction has at most 16 MiB, so fewer than the default cap of the journal are retained.
+    static let skippedTransactions: UInt64 = 128
+}

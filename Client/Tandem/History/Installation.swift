@@ -1,0 +1,12 @@
+package import TandemModel
+
+/// A transaction that installed a model, and the model.
+package struct Installation: Sendable {
+    /// The transaction.
+    package let transaction: Transaction
+    /// The installed model.
+    package let model: CompiledModel
+
+    /// The number of the transaction.
+    package var position: UInt64 { transaction.position }
+}

@@ -1,0 +1,93 @@
+public import Tandem
+import TandemDaemon
+public import TandemModel
+
+/// Containers of single-process programs.
+extension PersistentContainer {
+    /// Opens a container whose daemon runs inside the process, on a store in a directory; blocks.
+    ///
+    /// Use it for a program that needs no other processes, or that other processes join while it
+    /// runs (`socket`). The daemon is the one that `tandemd` runs. It stops when the container and
+    /// its contexts are released, or at the end of the process; saves are durable when they return.
+    ///
+    ///     import Tandem
+    ///     import TandemEmbedded
+    ///
+    ///     let container = try PersistentContainer.embedded(
+    ///         entities: [Team.self, Player.self], at: "/home/me/.local/share/worldcup")
+    ///
+    /// Cost: the recovery of the store, a thread for the daemon and one for the connection. To stop
+    /// the daemon and wait for its end, for example to open the store again, use
+    /// ``EmbeddedDaemon/init(store:socket:)`` instead.
+    /// - Parameters:
+    ///   - types: The classes, each with the entity that it declares.
+    ///   - store: The directory of the journal and the store, which is created if it is missing.
+    ///   - socket: The path of a socket where other processes can connect; nil for none.
+    ///   - author: The author that the journal records for this process; `uid:pid` if nil.
+    ///   - limits: The limits and timeouts.
+    /// - Returns: A connected container.
+    /// - Throws: `limitExceeded` if another daemon uses the store or the socket, `readOnly` without
+    ///   enough space, `storage` for a damaged store or a failed system call, and the errors
+    ///   of ``Tandem/PersistentContainer/open(entities:socket:name:author:transport:limits:)``.
+    public static func embedded(
+        entities types: [any ManagedEntity.Type], at store: String, socket: String? = nil,
+        author: String? = nil, limits: ClientLimits = ClientLimits()
+    ) throws(TandemError) -> PersistentContainer {
+        let daemon = try EmbeddedDaemon(store: store, socket: socket)
+        return try open(
+            entities: types, author: author, transport: daemon.keptByTransport, limits: limits)
+    }
+
+    /// Opens a container whose daemon runs inside the process, on a store in a directory.
+    ///
+    ///     let container = try await PersistentContainer.embedded(entities: [Team.self], at: path)
+    ///
+    /// Parameters, errors and cost are those of the blocking form.
+    public static func embedded(
+        entities types: [any ManagedEntity.Type], at store: String, socket: String? = nil,
+        author: String? = nil, limits: ClientLimits = ClientLimits()
+    ) async throws(TandemError) -> PersistentContainer {
+        let daemon = try await daemon(store, socket)
+        return try await open(
+            entities: types, author: author, transport: daemon.keptByTransport, limits: limits)
+    }
+
+    /// Opens a container whose daemon runs inside the process, with a model; blocks.
+    ///
+    ///     let container = try PersistentContainer.embedded(model: model, at: path)
+    ///
+    /// A model of nil uses the store's. All else is as in the form with classes.
+    public static func embedded(
+        model: Model? = nil, at store: String, socket: String? = nil, author: String? = nil,
+        limits: ClientLimits = ClientLimits()
+    ) throws(TandemError) -> PersistentContainer {
+        let daemon = try EmbeddedDaemon(store: store, socket: socket)
+        return try open(
+            model: model, author: author, transport: daemon.keptByTransport, limits: limits)
+    }
+
+    /// Opens a container whose daemon runs inside the process, with a model.
+    ///
+    ///     let container = try await PersistentContainer.embedded(model: model, at: path)
+    ///
+    /// Parameters, errors and cost are those of the blocking form.
+    public static func embedded(
+        model: Model? = nil, at store: String, socket: String? = nil, author: String? = nil,
+        limits: ClientLimits = ClientLimits()
+    ) async throws(TandemError) -> PersistentContainer {
+        let daemon = try await daemon(store, socket)
+        return try await open(
+            model: model, author: author, transport: daemon.keptByTransport, limits: limits)
+    }
+
+    private static func daemon(
+        _ store: String, _ socket: String?
+    ) async throws(TandemError) -> EmbeddedDaemon {
+        do throws(DaemonError) {
+            return try await EmbeddedDaemon.started(
+                DaemonConfiguration(store: store, socket: socket))
+        } catch {
+            throw error.openingError(store)
+        }
+    }
+}

@@ -1,0 +1,23 @@
+import Glibc
+import Synchronization
+
+/// The thread that runs the calling code.
+package enum CurrentThread {
+    /// The main thread as the C library knows it; 0 until it has called ``isMain``.
+    ///
+    /// The main thread's value is not used for another thread, even if the main thread has ended.
+    private static let knownMain = Atomic<UInt>(0)
+
+    /// The kernel's number of the thread.
+    package static var id: Int32 { Linux.threadID() }
+
+    /// Whether the thread is the one that runs the program's `main`.
+    package static var isMain: Bool {
+        let own = pthread_self()
+        let known = knownMain.load(ordering: .relaxed)
+        if known != 0 { return known == own }
+        guard id == getpid() else { return false }
+        knownMain.store(own, ordering: .relaxed)
+        return true
+    }
+}
