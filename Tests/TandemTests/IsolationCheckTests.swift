@@ -31,6 +31,20 @@ import Testing
         return (context, content)
     }
 
+    /// Uses a context of the main actor outside any task, as a callback of C code would.
+    private static func useInCallback(_ use: Use) throws {
+        let (context, content) = try make()
+        let callback: () throws -> Void = { try use(context, content) }
+        try callback()
+    }
+
+    @Test(arguments: Use.allCases)
+    func `a callback on the main thread may use the main actor's context`(use: Use) async throws {
+        try Self.useInCallback(use)
+    }
+
+    // Release builds check nothing.
+    #if DEBUG
     /// Uses a context of the main actor on another thread, as a careless callback would.
     private static func useElsewhere(_ use: Use) throws {
         // Guard: none. That is the mistake whose detection is tested.
@@ -48,13 +62,6 @@ import Testing
         withExtendedLifetime(context) {}
     }
 
-    /// Uses a context of the main actor outside any task, as a callback of C code would.
-    private static func useInCallback(_ use: Use) throws {
-        let (context, content) = try make()
-        let callback: () throws -> Void = { try use(context, content) }
-        try callback()
-    }
-
     @Test(arguments: Use.allCases)
     func `a use on another thread traps with a sentence`(use: Use) async throws {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent])
@@ -65,11 +72,6 @@ import Testing
         #expect(message.contains("is used outside of the actor"), "\(message)")
     }
 
-    @Test(arguments: Use.allCases)
-    func `a callback on the main thread may use the main actor's context`(use: Use) async throws {
-        try Self.useInCallback(use)
-    }
-
     @Test func `a smuggled object traps in a detached task`() async throws {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent])
         {
@@ -78,4 +80,5 @@ import Testing
         let message = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
         #expect(message.contains("is used outside of the actor"), "\(message)")
     }
+    #endif
 }
