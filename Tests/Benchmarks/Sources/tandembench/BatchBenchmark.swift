@@ -39,7 +39,7 @@ struct BatchBenchmark {
         let rows = (0..<n).lazy.map { index -> BatchValues in
             ["serial": index, "name": "measured \(index)", "rank": index % 100, "score": 1]
         }
-        let all = "score > 0"
+        let all = TypedPredicate<Measured>.text("score > 0")
         return [
             (
                 "insert",
