@@ -6,7 +6,7 @@ import FoundationEssentials
 /// is decoded in advance. Reading requires the ``CompiledEntity`` of the model under which the row
 /// was written (``modelVersion``). Every installed model has its own version, and the journal keeps
 /// rows as they were written.
-public struct Row: Hashable, Sendable {
+@usableFromInline package struct Row: Hashable, Sendable {
     /// The bytes, in the layout of ``RowLayout``.
     @usableFromInline package let bytes: [UInt8]
 
@@ -27,7 +27,7 @@ public struct Row: Hashable, Sendable {
     package var modelVersion: UInt16 { withView { $0.modelVersion } }
 
     /// The entity of the object.
-    public var tag: EntityTag { withView { $0.tag } }
+    @usableFromInline package var tag: EntityTag { withView { $0.tag } }
 
     /// Calls `body` with a borrowed view of the row, which must not escape from `body`.
     @inlinable @inline(__always)

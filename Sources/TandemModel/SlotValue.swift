@@ -1,9 +1,9 @@
 /// A value of one slot.
-public struct SlotValue: Hashable, Sendable {
+@usableFromInline package struct SlotValue: Hashable, Sendable {
     /// The slot of the property.
-    public var slot: Int
+    @usableFromInline package var slot: Int
     /// Its value.
-    public var value: Value
+    @usableFromInline package var value: Value
 
     /// Creates the value of a slot.
     @inlinable

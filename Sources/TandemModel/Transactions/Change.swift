@@ -2,9 +2,9 @@
 ///
 /// A change holds everything needed to merge, show or undo it, and to evaluate a predicate on the
 /// object's own values before and after it.
-public struct Change: Hashable, Sendable {
+@usableFromInline package struct Change: Hashable, Sendable {
     /// The kind of a change.
-    public enum Kind: UInt8, Hashable, Sendable {
+    @usableFromInline package enum Kind: UInt8, Hashable, Sendable {
         /// The object is new.
         case insert
         /// Attributes or to-one relationships changed, possibly also links.
@@ -17,22 +17,22 @@ public struct Change: Hashable, Sendable {
     }
 
     /// The kind of the change.
-    public var kind: Kind
+    @usableFromInline package var kind: Kind
     /// The object.
-    public var object: ObjectReference
+    @usableFromInline package var object: ObjectReference
     /// The properties that changed; for an insert or delete, those with a value or links.
-    public var changed: PropertyMask
+    @usableFromInline package var changed: PropertyMask
     /// The whole row after an insert or update.
-    public var row: Row?
+    @usableFromInline package var row: Row?
     /// The whole row before a delete.
-    public var deleted: Row?
+    @usableFromInline package var deleted: Row?
     /// The values, by slot, of the changed columns before an update.
-    public var before: [SlotValue]
+    @usableFromInline package var before: [SlotValue]
     /// The members that to-many relationships gained and lost, by slot, then number.
     ///
     /// A member that was moved in an ordered relationship is removed at its old rank, then added at
     /// its new one.
-    public var links: [LinkChange]
+    @usableFromInline package var links: [LinkChange]
 
     /// Creates a change.
     @inlinable

@@ -15,7 +15,7 @@
 /// Format 1 has neither exceptions nor progress. Format 2 has the exceptions
 /// (``Transaction/exceptions``). Format 3, for a transaction of a batch, has both
 /// (``Transaction/batch``). The writer chooses the shortest form that holds the transaction.
-public struct EncodedTransaction: Hashable, Sendable {
+@usableFromInline package struct EncodedTransaction: Hashable, Sendable {
     /// The bytes.
     package let bytes: [UInt8]
     /// The chunks by entity, as ranges of ``bytes``.
@@ -39,7 +39,7 @@ public struct EncodedTransaction: Hashable, Sendable {
     private static let timeOffset = 14
 
     /// The position in the journal.
-    public var position: UInt64 {
+    @usableFromInline package var position: UInt64 {
         bytes.withUnsafeBytes {
             UInt64(
                 littleEndian: $0.loadUnaligned(
@@ -48,7 +48,7 @@ public struct EncodedTransaction: Hashable, Sendable {
     }
 
     /// The wall-clock time of the save, in microseconds since 1970.
-    public var time: Int64 {
+    @usableFromInline package var time: Int64 {
         bytes.withUnsafeBytes {
             Int64(littleEndian: $0.loadUnaligned(fromByteOffset: Self.timeOffset, as: Int64.self))
         }
@@ -175,7 +175,7 @@ public struct EncodedTransaction: Hashable, Sendable {
     /// Decodes the whole transaction.
     ///
     /// Throws ``CodingError``.
-    public func decoded() throws(CodingError) -> Transaction {
+    @usableFromInline package func decoded() throws(CodingError) -> Transaction {
         var reader = ByteReader(bytes)
         var header = TransactionHeader()
         try header.decode(from: &reader)

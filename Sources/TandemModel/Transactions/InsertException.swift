@@ -14,7 +14,7 @@ package struct InsertException: Hashable, Sendable {
 
 extension Transaction {
     /// The inserted objects, by number.
-    public var insertedObjects: [ObjectReference] {
+    @usableFromInline package var insertedObjects: [ObjectReference] {
         changes.filter { $0.kind == .insert }.map(\.object).sorted()
     }
 

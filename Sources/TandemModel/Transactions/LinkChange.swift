@@ -1,7 +1,7 @@
 /// An addition, removal or, in a save request, reordering of a member of a to-many relationship.
-public struct LinkChange: Hashable, Sendable {
+@usableFromInline package struct LinkChange: Hashable, Sendable {
     /// The effect on the member.
-    public enum Action: UInt8, Hashable, Sendable {
+    @usableFromInline package enum Action: UInt8, Hashable, Sendable {
         /// The member is removed.
         case remove
         /// The member is added.
@@ -14,11 +14,11 @@ public struct LinkChange: Hashable, Sendable {
     }
 
     /// The slot of the relationship in the owner's entity.
-    public var slot: Int
+    @usableFromInline package var slot: Int
     /// The member.
-    public var target: ObjectReference
+    @usableFromInline package var target: ObjectReference
     /// The effect on the member.
-    public var action: Action
+    @usableFromInline package var action: Action
     /// The rank in an ordered relationship; nil in an unordered one.
     ///
     /// For a removed member this is the old rank, otherwise the new one. In a save request, a
@@ -39,7 +39,7 @@ public struct LinkChange: Hashable, Sendable {
     }
 
     /// Whether the member was added.
-    public var isAdded: Bool { action == .add }
+    @usableFromInline package var isAdded: Bool { action == .add }
 
     /// Returns whether `a` sorts before `b` in a change: by slot, then member, removals before
     /// additions.

@@ -34,9 +34,9 @@ public struct Principal: Hashable, Sendable {
 }
 
 /// A save as the journal stores it: everything that changed together, at one position.
-public struct Transaction: Hashable, Sendable {
+@usableFromInline package struct Transaction: Hashable, Sendable {
     /// The content of a transaction.
-    public enum Content: Hashable, Sendable {
+    @usableFromInline package enum Content: Hashable, Sendable {
         /// Changes of objects, sorted by entity tag, then number.
         case objects([Change])
         /// A newly installed model, in the binary form of ``ModelInstallation``.
@@ -44,17 +44,17 @@ public struct Transaction: Hashable, Sendable {
     }
 
     /// The position in the journal; 0 before it is assigned.
-    public var position: UInt64
+    @usableFromInline package var position: UInt64
     /// The wall-clock time of the save, in microseconds since 1970.
     ///
     /// The order of transactions never depends on it.
-    public var time: Int64
+    @usableFromInline package var time: Int64
     /// The origin of the transaction.
-    public var principal: Principal
+    @usableFromInline package var principal: Principal
     /// The save id for retries; at most 64 bytes, empty if there is none.
     ///
     /// All transactions of a batch have the batch's id.
-    public var saveID: [UInt8]
+    @usableFromInline package var saveID: [UInt8]
     /// The hash of the content that the client sent, without the numbers of new objects.
     package var contentHash: StableHash
     /// The inserts that did not create new objects in the order of their numbers.
@@ -63,7 +63,7 @@ public struct Transaction: Hashable, Sendable {
     /// a save.
     package var batch: BatchProgress?
     /// The content.
-    public var content: Content
+    @usableFromInline package var content: Content
     /// The blobs that rows of this transaction refer to and that the store did not have before.
     ///
     /// They are in the journal, for replay, but are not sent to sessions.
@@ -88,5 +88,7 @@ public struct Transaction: Hashable, Sendable {
     }
 
     /// The changes; empty if the transaction installs a model.
-    public var changes: [Change] { if case .objects(let changes) = content { changes } else { [] } }
+    @usableFromInline package var changes: [Change] {
+        if case .objects(let changes) = content { changes } else { [] }
+    }
 }

@@ -45,8 +45,10 @@ public struct Position: Hashable, Sendable, Comparable, LosslessStringConvertibl
         log == other.log && epoch == other.epoch
     }
 
-    /// Returns the position with another number in the same log and epoch.
-    @usableFromInline package func at(_ number: UInt64) -> Position {
+    /// Returns the position with another number in the same log and epoch; 0 is the beginning.
+    ///
+    ///     container.changes(of: Item.self, after: try container.end().at(0))
+    public func at(_ number: UInt64) -> Position {
         Position(log: log, epoch: epoch, number: number)
     }
 

@@ -1,5 +1,5 @@
 /// A set of properties of one entity, by slot; at most ``capacity`` properties.
-public struct PropertyMask: Hashable, Sendable {
+@usableFromInline package struct PropertyMask: Hashable, Sendable {
     /// The slots 0 to 63.
     @usableFromInline package var low: UInt64
     /// The slots 64 to 127.
@@ -30,7 +30,7 @@ public struct PropertyMask: Hashable, Sendable {
     }
 
     /// Whether the set is empty.
-    @inlinable public var isEmpty: Bool { low | high == 0 }
+    @inlinable package var isEmpty: Bool { low | high == 0 }
 
     /// Adds a slot.
     @inlinable
@@ -46,7 +46,7 @@ public struct PropertyMask: Hashable, Sendable {
 
     /// Returns whether the slot is in the set.
     @inlinable
-    public func contains(_ slot: Int) -> Bool {
+    package func contains(_ slot: Int) -> Bool {
         slot < 64 ? low & (1 << UInt64(slot)) != 0 : high & (1 << UInt64(slot - 64)) != 0
     }
 
@@ -77,12 +77,12 @@ public struct PropertyMask: Hashable, Sendable {
     }
 
     /// The slots in ascending order.
-    public var slots: [Int] { Array(self) }
+    @usableFromInline package var slots: [Int] { Array(self) }
 }
 
 extension PropertyMask: Sequence {
     /// An iterator over the slots in ascending order, which allocates nothing.
-    public struct Iterator: IteratorProtocol {
+    @usableFromInline package struct Iterator: IteratorProtocol {
         @usableFromInline var rest: PropertyMask
 
         @inlinable
@@ -90,7 +90,7 @@ extension PropertyMask: Sequence {
 
         /// Returns the next slot.
         @inlinable
-        public mutating func next() -> Int? {
+        package mutating func next() -> Int? {
             if rest.low != 0 {
                 defer { rest.low &= rest.low - 1 }
                 return rest.low.trailingZeroBitCount
@@ -102,9 +102,9 @@ extension PropertyMask: Sequence {
     }
 
     /// The number of slots.
-    @inlinable public var underestimatedCount: Int { low.nonzeroBitCount + high.nonzeroBitCount }
+    @inlinable package var underestimatedCount: Int { low.nonzeroBitCount + high.nonzeroBitCount }
 
     /// Returns an iterator that begins with the lowest slot.
     @inlinable
-    public func makeIterator() -> Iterator { Iterator(self) }
+    package func makeIterator() -> Iterator { Iterator(self) }
 }
