@@ -31,20 +31,7 @@ class Book: ManagedObject, ManagedEntity {
 }
 
 /// An app's own type, stored as a text.
-enum Rating: String, AttributeConvertible {
-    case none, good, best
-
-    static var zero: Rating { .none }
-
-    init?(attribute value: Value) {
-        guard let grade = String(attribute: value).flatMap(Rating.init(rawValue:)) else {
-            return nil
-        }
-        self = grade
-    }
-
-    var attributeValue: Value { .string(rawValue) }
-}
+enum Rating: String, CaseIterable, AttributeConvertible { case none, good, best }
 
 final class Comic: Book {
     @Managed("colors") var colors: Int

@@ -139,3 +139,10 @@ extension ManagedObjectContext {
         while !isConnected() {}
     }
 }
+
+/// Returns the changes of a sequence that ends.
+func read<Object>(_ changes: HistoryChanges<Object>) async throws -> [HistoryChange<Object>] {
+    var found: [HistoryChange<Object>] = []
+    for try await change in changes { found.append(change) }
+    return found
+}

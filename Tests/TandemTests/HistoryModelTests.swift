@@ -52,14 +52,6 @@ private final class LaterNote: ManagedObject, ManagedEntity {
         PersistentContainer(entities: types, transport: fixture.transport)
     }
 
-    private func read<Object>(
-        _ changes: HistoryChanges<Object>
-    ) async throws -> [HistoryChange<Object>] {
-        var found: [HistoryChange<Object>] = []
-        for try await change in changes { found.append(change) }
-        return found
-    }
-
     @Test func `rows of two versions are decoded under the model of their positions`()
         async throws
     {

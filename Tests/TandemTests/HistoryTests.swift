@@ -35,14 +35,6 @@ import Testing
         }
     }
 
-    private func read<Object>(
-        _ changes: HistoryChanges<Object>
-    ) async throws -> [HistoryChange<Object>] {
-        var found: [HistoryChange<Object>] = []
-        for try await change in changes { found.append(change) }
-        return found
-    }
-
     @Test(arguments: [DaemonLimits().sliceReads, 2])
     func `a filter returns the matching changes of the whole history`(
         _ sliceReads: Int
@@ -141,10 +133,10 @@ import Testing
         try writer.insert(Bucket.self).name = "b"
         let position = try await writer.save()
         let payload = try #require(try await saves.next())
-        #expect(payload.changes(of: Content.self).map { $0.after?[\.name] } == ["one"])
-        #expect(payload.changes.map { $0.after?["name"] } == [.string("b"), .string("one")])
-        #expect(payload.changes.map(\.position) == [position, position])
-        #expect(payload.changes.map(\.isLastOfSave) == [false, true])
+        #expect(try payload.changes(of: Content.self).map { $0.after?[\.name] } == ["one"])
+        #expect(try payload.changes.map { $0.after?["name"] } == [.string("b"), .string("one")])
+        #expect(try payload.changes.map(\.position) == [position, position])
+        #expect(try payload.changes.map(\.isLastOfSave) == [false, true])
     }
 
     @Test func `names that the model lacks, and too many names, are refused`() async throws {
@@ -157,14 +149,14 @@ import Testing
             (HistoryFilter(authors: (0...4_096).map { "\($0)" }), .limitExceeded),
         ] {
             let error = await #expect(throws: TandemError.self) {
-                try await self.read(container.changes(filter, after: end.at(0)))
+                try await read(container.changes(filter, after: end.at(0)))
             }
             #expect(error?.code == code)
         }
         let other = Position(log: end.log, epoch: end.epoch + 1, number: 1)
         for follows in [false, true] {
             let error = await #expect(throws: TandemError.self) {
-                try await self.read(container.changes(after: other, follows: follows))
+                try await read(container.changes(after: other, follows: follows))
             }
             #expect(error?.code == .historyExpired)
         }

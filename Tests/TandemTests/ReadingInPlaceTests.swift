@@ -8,18 +8,7 @@ import Testing
 @testable import Tandem
 
 /// An app's own type, stored as an integer.
-private enum Grade: Int, AttributeConvertible {
-    case none, good, best
-
-    static var zero: Grade { .none }
-
-    init?(attribute value: Value) {
-        guard let grade = Int(attribute: value).flatMap(Grade.init(rawValue:)) else { return nil }
-        self = grade
-    }
-
-    var attributeValue: Value { .int(Int64(rawValue)) }
-}
+private enum Grade: Int, CaseIterable, AttributeConvertible { case none, good, best }
 
 /// A class with every attribute type, declared in each possible way.
 private final class Kind: ManagedObject, ManagedEntity {

@@ -6,17 +6,7 @@ import Testing
 @testable import Tandem
 
 /// The levels that this version of the app knows.
-private enum Level: Int, AttributeConvertible {
-    case low, high, most
-
-    static var zero: Level { .low }
-    var attributeValue: Value { .int(Int64(rawValue)) }
-
-    init?(attribute value: Value) {
-        guard case .int(let number) = value else { return nil }
-        self.init(rawValue: Int(number))
-    }
-}
+private enum Level: Int, CaseIterable, AttributeConvertible { case low, high, most }
 
 private final class Leveled: ManagedObject, ManagedEntity {
     @Managed("name") var name: String

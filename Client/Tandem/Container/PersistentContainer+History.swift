@@ -10,6 +10,11 @@ extension PersistentContainer {
     /// Throws `disconnected` or `timeout` if the daemon can't be reached.
     public func end() throws -> Position { try wait(forNumber: 0, timeout: 10) }
 
+    /// Returns the last durable position.
+    public func end() async throws -> Position {
+        try await suspendingCalls.wait(for: 0, timeout: 10)
+    }
+
     /// Waits until the journal has reached a position, and returns the last durable one; blocks.
     ///
     ///     let position = try Position(argument) ?? container.end()
@@ -19,8 +24,8 @@ extension PersistentContainer {
     /// position is of another log or epoch.
     @discardableResult
     public func wait(for position: Position, timeout: Double) throws -> Position {
-        try synced(
-            connection.answer(Self.sync(position.number, timeout), at: position), at: position)
+        let sync = Sync(number: position.number, seconds: timeout)
+        return try synced(connection.answer(.sync(sync), at: position), at: position)
     }
 
     /// Waits until the journal has reached a position; returns the last durable position.
@@ -29,8 +34,8 @@ extension PersistentContainer {
     /// position is of another log or epoch, and `CancellationError` if the task is cancelled.
     @discardableResult
     public func wait(for position: Position, timeout: Double) async throws -> Position {
-        let answer = await connection.answerUnlessCancelled(
-            Self.sync(position.number, timeout), at: position)
+        let sync = Sync(number: position.number, seconds: timeout)
+        let answer = await connection.answerUnlessCancelled(.sync(sync), at: position)
         if case .failure(let error) = answer, error.code == .cancelled { throw CancellationError() }
         return try synced(answer, at: position)
     }
@@ -40,11 +45,6 @@ extension PersistentContainer {
     @discardableResult
     package func wait(forNumber number: UInt64, timeout: Double) throws -> Position {
         try blocking { try await $0.wait(for: number, timeout: timeout) }
-    }
-
-    private static func sync(_ number: UInt64, _ timeout: Double) -> ClientMessage {
-        let milliseconds = UInt32(clamping: Int64(max(0, min(timeout, 4_000_000)) * 1_000))
-        return .sync(Sync(number: number, timeoutMilliseconds: milliseconds))
     }
 
     private func synced(

@@ -36,15 +36,6 @@ extension PersistentContainer {
         String(decoding: try await content(of: text.blob), as: UTF8.self)
     }
 
-    // MARK: Positions
-
-    /// The last durable position.
-    ///
-    /// Throws `disconnected` without a connection. Cost: a round trip.
-    public func end() async throws -> Position {
-        try await suspendingCalls.wait(for: 0, timeout: 10)
-    }
-
     // MARK: Plans
 
     /// Carries out a fetch in the daemon, and returns its plan and the amount of data read; blocks.

@@ -28,8 +28,7 @@ struct StoreCalls {
     }
 
     func wait(for number: UInt64, timeout: Double) async throws -> Position {
-        let milliseconds = UInt32(clamping: Int64(max(0, min(timeout, 4_000_000)) * 1_000))
-        let sync = Sync(number: number, timeoutMilliseconds: milliseconds)
+        let sync = Sync(number: number, seconds: timeout)
         guard case .synced(let position) = try await answer(to: .sync(sync)) else {
             throw TandemError.unexpectedAnswer("its position")
         }
@@ -116,5 +115,14 @@ struct StoreCalls {
 
     private func answer(to message: ClientMessage) async throws -> DaemonMessage {
         try await calls.answer(to: message).get()
+    }
+}
+
+extension Sync {
+    /// Creates a wait for a transaction's number; the time is cut to 46 days.
+    init(number: UInt64, seconds: Double) {
+        self.init(
+            number: number,
+            timeoutMilliseconds: UInt32(clamping: Int64(max(0, min(seconds, 4_000_000)) * 1_000)))
     }
 }

@@ -116,22 +116,28 @@ extension SavePayload {
     /// Returns the changes of the save to objects of a class and its subclasses, with values.
     ///
     ///     for try await payload in container.saves(of: "Item") {
-    ///         for change in payload.changes(of: Item.self) { print(change.id, change.changed) }
+    ///         for change in try payload.changes(of: Item.self) { print(change) }
     ///     }
-    public func changes<Object: ManagedEntity>(of type: Object.Type) -> [HistoryChange<Object>] {
-        decodedChanges { $0.isOf(entity: Object.entity.name) }.map { HistoryChange($0) }
+    ///
+    /// Throws `storage` if a change does not fit the model.
+    public func changes<Object: ManagedEntity>(
+        of type: Object.Type
+    ) throws(TandemError) -> [HistoryChange<Object>] {
+        try decodedChanges { $0.isOf(entity: Object.entity.name) }.map { HistoryChange($0) }
     }
 
     /// The changes of the save to objects of all entities that the process subscribes to.
+    ///
+    /// Throws `storage` if a change does not fit the model.
     public var changes: [HistoryChange<ManagedObject>] {
-        decodedChanges { _ in true }.map { HistoryChange($0) }
+        get throws(TandemError) { try decodedChanges { _ in true }.map { HistoryChange($0) } }
     }
 
-    private func decodedChanges(where isWanted: (DecodedChange) -> Bool) -> [DecodedChange] {
+    private func decodedChanges(
+        where isWanted: (DecodedChange) -> Bool
+    ) throws(TandemError) -> [DecodedChange] {
         var decoder = ChangeDecoder(latest: model)
-        // The connection has validated the transaction under this model.
-        let all = (try? decoder.changes(of: transaction, at: position)) ?? []
-        return all.filter(isWanted).markingLast()
+        return try decoder.changes(of: transaction, at: position).filter(isWanted).markingLast()
     }
 }
 

@@ -133,7 +133,7 @@ struct HistoryReader: Sendable {
         for transaction: Transaction, first: UInt64
     ) async throws(TandemError) -> Bool {
         guard decoder?.timeline.lacks(transaction) == true else { return true }
-        var last = first - 1
+        var last = max(first, 1) - 1
         var isComplete = false
         while !isComplete {
             let request = HistoryRequest(

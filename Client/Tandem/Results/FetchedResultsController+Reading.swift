@@ -81,10 +81,5 @@ extension FetchedResultsController {
     /// read the whole list each time.
     ///
     /// Unread signals count as one. The stream ends with the controller.
-    public func signals() -> AsyncStream<Void> {
-        let (stream, continuation) = AsyncStream.makeStream(
-            of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        follower.list.outbox.feeds.add(continuation)
-        return stream
-    }
+    public func signals() -> AsyncStream<Void> { follower.list.outbox.feeds.signals.stream() }
 }

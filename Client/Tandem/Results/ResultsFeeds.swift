@@ -46,16 +46,13 @@ final class ResultsFeeds {
     }
 
     private var all: [WeakFeed] = []
-    private var signals: [AsyncStream<Void>.Continuation] = []
+    let signals = ResultsSignals()
 
     func make(_ policy: ResultsPolicy) -> ResultsFeed {
         let feed = ResultsFeed(policy)
         all.append(WeakFeed(feed: feed))
         return feed
     }
-
-    /// Adds a signal, which receives no details of a change.
-    func add(_ signal: AsyncStream<Void>.Continuation) { signals.append(signal) }
 
     /// Whether there is no reader.
     var isEmpty: Bool { signals.isEmpty && all.allSatisfy { $0.feed == nil } }
@@ -66,9 +63,7 @@ final class ResultsFeeds {
     }
 
     func publish(_ update: ControllerChange, from old: SectionedList?, to new: SectionedList) {
-        signals.removeAll { signal in
-            if case .terminated = signal.yield() { true } else { false }
-        }
+        signals.send()
         if all.isEmpty { return }
         all.removeAll { $0.feed == nil }
         for feed in all { feed.feed?.publish(update, from: old, to: new) }
@@ -76,7 +71,6 @@ final class ResultsFeeds {
 
     func finish() {
         for feed in all { feed.feed?.finish() }
-        for signal in signals { signal.finish() }
     }
 }
 

@@ -30,7 +30,7 @@ public typealias FetchedResults<Element> = SectionedFetchResults<String, Element
 public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: Observable {
     let definition: ResultsDefinition<SectionIdentifier, Element>
     private let registrar = ObservationRegistrar()
-    private var subscribers: [AsyncStream<Void>.Continuation] = []
+    private let readers = ResultsSignals()
     private(set) var content = ResultsContent<SectionIdentifier, Element>.empty
     private var failure: TandemError?
     private var requested: ResultsRequest?
@@ -68,12 +68,7 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
     /// signalled only if ``publishesUpdates`` is set. The stream ends with the list.
     ///
     ///     for await _ in teams.signals() { draw(teams) }
-    public func signals() -> AsyncStream<Void> {
-        let (stream, continuation) = AsyncStream.makeStream(
-            of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        subscribers.append(continuation)
-        return stream
-    }
+    public func signals() -> AsyncStream<Void> { readers.stream() }
 
     private var isFirst = true
     /// The number of times that source or request were set.
@@ -89,8 +84,6 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
         requested = request
         open()
     }
-
-    deinit { for subscriber in subscribers { subscriber.finish() } }
 
     // MARK: Source and request
 
@@ -243,7 +236,7 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
         let isFirst = isFirst
         if case .empty = content {} else { self.isFirst = false }
         registrar.withMutation(of: self, keyPath: \.revision) { revision += 1 }
-        subscribers.removeAll { if case .terminated = $0.yield() { true } else { false } }
+        readers.send()
         onChange?(isFirst)
     }
 
