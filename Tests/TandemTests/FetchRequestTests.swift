@@ -58,6 +58,8 @@ import Testing
             #expect(try context.count(for: request) == 2)
             #expect(try context.fetchIDs(request).count == 2)
         }
+        let inferred = FetchRequest(where: #Predicate<Club> { $0.wins >= least })
+        #expect(try context.count(for: inferred) == 2)
         let members = try context.fetch(Member.self, where: \.club?.wins == 3)
         #expect(members.map(\.name) == ["member 3"])
         let club = try #require(members[0].club)

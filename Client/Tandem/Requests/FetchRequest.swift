@@ -1,3 +1,4 @@
+public import FoundationEssentials
 import TandemModel
 public import TandemQuery
 
@@ -102,6 +103,18 @@ extension FetchRequest where Object: ManagedEntity {
     public init(
         where condition: TypedPredicate<Object>, sort: [SortKey<Object>] = [],
         limit: Int? = nil, offset: Int = 0, includesSubentities: Bool = true
+    ) {
+        self.init(
+            Object.self, where: condition, sort: sort, limit: limit, offset: offset,
+            includesSubentities: includesSubentities)
+    }
+
+    /// Creates a request for the objects that match a `#Predicate`, which names the class.
+    ///
+    ///     FetchRequest(where: #Predicate<Team> { $0.wins > 3 })
+    public init(
+        where condition: Predicate<Object>, sort: [SortKey<Object>] = [], limit: Int? = nil,
+        offset: Int = 0, includesSubentities: Bool = true
     ) {
         self.init(
             Object.self, where: condition, sort: sort, limit: limit, offset: offset,

@@ -28,21 +28,21 @@ public struct SortComponent: Hashable, Sendable {
     }
 
     /// The attribute to compare, optionally through to-one relationships.
-    public var keyPath: String
+    package var keyPath: String
     /// Whether the order is ascending; nil sorts before all values.
-    public var ascending: Bool
+    package var ascending: Bool
     /// The way in which two values are compared.
-    public var selector: Selector
+    package var selector: Selector
 
     /// Creates a component.
-    public init(_ keyPath: String, ascending: Bool, selector: Selector = .compare) {
+    package init(_ keyPath: String, ascending: Bool, selector: Selector = .compare) {
         self.keyPath = keyPath
         self.ascending = ascending
         self.selector = selector
     }
 
     /// Creates an ascending component with a selector.
-    public init(_ keyPath: String, selector: Selector) {
+    package init(_ keyPath: String, selector: Selector) {
         self.init(keyPath, ascending: true, selector: selector)
     }
 
