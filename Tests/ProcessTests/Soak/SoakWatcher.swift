@@ -55,6 +55,8 @@ final class SoakWatcher: Sendable {
         defer { keep(watch) }
         while !traffic.ends(within: traffic.pace * 8) {
             guard try watch.turn(Int.random(in: 0..<8, using: &random)) else { return }
+            let made = watch.takeComparisons()
+            state.withLock { $0.comparisons += made }
         }
         try watch.finish()
     }
@@ -106,6 +108,12 @@ struct SoakWatch {
             guard let answer = try ask(members.merging(request)) else { return nil }
             lists[name] = FoldedList(answer)
         }
+    }
+
+    /// Returns the number of comparisons since the last call.
+    mutating func takeComparisons() -> Int {
+        defer { comparisons = 0 }
+        return comparisons
     }
 
     /// Makes one more request; returns false if the bridge was killed.

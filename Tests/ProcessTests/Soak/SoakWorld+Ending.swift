@@ -47,14 +47,21 @@ extension SoakWorld {
         try verdict.check(restored, through: manifest.last, place)
         try verdict.check(place.store, through: recorder.end, place)
         for problem in verdict.problems { traffic.report(problem) }
-        checkWork(records)
+        checkWork()
     }
 
-    /// Reports a soak with too few saves or comparisons, which would prove nothing.
-    private func checkWork(_ records: [SoakSaver.Record]) {
+    /// Whether every saver has saved, and every watcher has compared, often enough to prove
+    /// something.
+    var hasDoneEnough: Bool {
+        savers.allSatisfy { $0.record.positions.count >= 20 }
+            && watchers.allSatisfy { $0.comparisons > 0 }
+    }
+
+    /// Reports a soak that would prove nothing.
+    private func checkWork() {
         let missed = watchers.flatMap(\.lives).reduce(0) { $0 + $1.missed.count }
         let comparisons = watchers.map(\.comparisons)
-        if records.contains(where: { $0.positions.count < 20 }) || comparisons.contains(0) {
+        if !hasDoneEnough {
             traffic.report("hardly anything was saved and compared: \(comparisons)")
         }
         for stop in expiries where stop.isUnreported {

@@ -81,6 +81,7 @@ final class SoakWorld {
         let failure = Result { try disturb() }
         // A stopped client can't end.
         resume()
+        if case .success = failure { waitForWork() }
         traffic.end()
         for thread in threads.clients { thread.join() }
         let settled = Result { try settle(threads.recorder) }
@@ -121,6 +122,12 @@ final class SoakWorld {
             }
             if !traffic.problems.isEmpty { return }
         }
+    }
+
+    /// Waits until every client has done enough to prove something, however long that takes on a
+    /// busy machine.
+    private func waitForWork() {
+        while !hasDoneEnough, traffic.problems.isEmpty { _ = traffic.ends(within: 200) }
     }
 
     private func carryOut(_ event: SoakPlan.Event) throws {
