@@ -1,4 +1,3 @@
-import FoundationEssentials
 import TandemModel
 
 /// The text of an object: its id and the values that its context holds.
@@ -20,22 +19,9 @@ struct ObjectDescription {
 
     private func text(of value: Value) -> String {
         switch value {
-        case .null: "null"
-        case .bool(let value): "\(value)"
-        case .int(let value): "\(value)"
-        case .double(let value): "\(value)"
-        case .decimal(let value): "\(value)"
-        case .string(let value):
-            "\"\(value.prefix(60))\(value.count > 60 ? "…" : "")\""
-        case .date(let seconds):
-            Date(timeIntervalSince1970: seconds).formatted(.iso8601)
-        case .data(let bytes): "\(bytes.count) bytes"
-        case .blob(let blob): "\(blob.length) bytes"
-        case .longText(let text): "text of \(text.blob.length) bytes"
-        case .uuid(let value): value.uuidString
-        case .url(let value): value
-        case .reference(let target):
-            model?.id(of: target).description ?? "#\(target.number)"
+        case .string(let value): "\"\(value.prefix(60))\(value.count > 60 ? "…" : "")\""
+        case .reference(let target): model?.id(of: target).description ?? value.description
+        default: value.description
         }
     }
 }
