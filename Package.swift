@@ -10,13 +10,17 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("InternalImportsByDefault"),
 ]
 
-let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+/// Only the programs need these packages: an app that depends on this package with `traits: []`
+/// does not fetch them.
+let programs = TargetDependencyCondition.when(traits: ["Programs"])
+let arguments = Target.Dependency.product(
+    name: "ArgumentParser", package: "swift-argument-parser", condition: programs)
 // Values without I/O, which any module may use.
 let algorithms = Target.Dependency.product(name: "Algorithms", package: "swift-algorithms")
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 let configuration: [Target.Dependency] = [
-    .product(name: "Configuration", package: "swift-configuration"),
-    .product(name: "Yams", package: "Yams"),
+    .product(name: "Configuration", package: "swift-configuration", condition: programs),
+    .product(name: "Yams", package: "Yams", condition: programs),
 ]
 
 /// Line tables for backtraces, without the names of variables, which would make compiling the tests
@@ -72,6 +76,12 @@ let package = Package(
         .library(name: "BenchmarkTargets", targets: ["BenchmarkTargets"]),
         .executable(name: "tandemd", targets: ["tandemd"]),
         .executable(name: "tandem", targets: ["tandem"]),
+    ],
+    traits: [
+        .default(enabledTraits: ["Programs"]),
+        .trait(
+            name: "Programs",
+            description: "tandemd and tandem, which parse arguments and configuration files"),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-algorithms", from: "1.2.1"),
