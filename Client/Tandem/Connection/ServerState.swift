@@ -54,7 +54,7 @@ public struct ConnectionEvent: Hashable, Sendable {
 }
 
 /// A change that a connection reports the moment it happens.
-public enum ConnectionNotice: Hashable, Sendable {
+package enum ConnectionNotice: Hashable, Sendable {
     /// The connection was lost or restored, or the daemon refuses or accepts saves again.
     case connection(ConnectionEvent)
     /// Another model took effect, at a position.

@@ -83,13 +83,13 @@ extension PersistentContainer {
     ///
     /// Returns the position of that transaction. Errors are those of `migrate(to:)`.
     @discardableResult
-    public func install(_ model: Model) throws -> Position {
+    package func install(_ model: Model) throws -> Position {
         try blocking { try await $0.install(model) }
     }
 
     /// Installs a model in an empty store, or migrates the store.
     @discardableResult
-    public func install(_ model: Model) async throws -> Position {
+    package func install(_ model: Model) async throws -> Position {
         try await suspendingCalls.install(model)
     }
 
@@ -145,12 +145,12 @@ extension PersistentContainer {
     ///
     /// Returns false if there is no such client. Throws `denied` if the user is not an
     /// administrator.
-    public func disconnect(client id: UInt64) throws -> Bool {
+    package func disconnect(client id: UInt64) throws -> Bool {
         try blocking { try await $0.disconnect(client: id) }
     }
 
     /// Ends another client's connection, given its `id` in the status.
-    public func disconnect(client id: UInt64) async throws -> Bool {
+    package func disconnect(client id: UInt64) async throws -> Bool {
         try await suspendingCalls.disconnect(client: id)
     }
 
