@@ -64,6 +64,12 @@ test: PACKAGES += $(ORACLE_PACKAGES) $(TEST_PACKAGES)
 test: dependencies format-check
 	echo "== building everything, tests included"
 	swift build --build-tests
+	# Packages of their own, which share what was just compiled. Without a product, the build system
+	# would take the result of the first one for that of all.
+	for main in Tests/Examples/*/Sources/*/main.swift; do
+	    folder=$$(dirname "$$main")
+	    swift build --package-path "$${folder%/Sources/*}" --scratch-path .build --product "$${folder##*/}"
+	done
 	echo "== running the tests"
 	options=(--durations Tests/suite-durations.tsv --measured .build/suite-durations.tsv)
 	options+=(--faults Daemon/TandemDaemon/TandemDaemon.docc/Faults.md)
