@@ -66,6 +66,17 @@ import Testing
         #expect(try context.fetch(Member.self, where: \.club == club) == members)
         #expect(try context.fetch(Member.self, where: \.club != club).count == 3)
         #expect(try context.fetch(Member.self, where: .text("club == %@", club)) == members)
+        // The class is that of the first argument, whatever the number of comparisons.
+        let some = try context.fetch(
+            Club.self, where: \.wins > 0 && \.wins < 3 || \.nickname == "x")
+        #expect(some.count == 2)
+        let both = FetchRequest(Club.self, where: !(\.wins > 2) && \.nickname == "a")
+        #expect(try context.count(for: both) == 1)
+        _ = try context.saves(of: Club.self, where: \.wins > 2 && \.nickname == "a")
+        _ = try context.observe(Club.self, where: \.wins > 2 && \.nickname == "a") { _ in }
+        #expect(
+            BatchDeleteRequest(Club.self, where: \.wins > 2 && \.nickname == "a").fetchRequest.limit
+                == nil)
         let update = BatchUpdateRequest(Club.self, where: \.wins == 3, set: ["wins": 7])
         #expect(try context.execute(update).count == 1)
         #expect(try context.execute(BatchDeleteRequest(requests[0])).count == 2)

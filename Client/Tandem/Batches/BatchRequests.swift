@@ -22,6 +22,13 @@ public struct BatchDeleteRequest: Hashable, Sendable {
     /// Creates a request that deletes all objects of a class.
     public init<Object: ManagedEntity>(_ type: Object.Type) { self.init(FetchRequest(type)) }
 
+    /// Creates a request that deletes the objects of a class that match a condition on key paths.
+    public init<Object: ManagedEntity>(
+        _ type: Object.Type, where condition: TypedPredicate<Object>
+    ) {
+        self.init(FetchRequest(type, where: condition))
+    }
+
     /// Creates a request that deletes the objects of a class that match a condition in any form.
     public init<Object: ManagedEntity, Condition: PredicateSource>(
         _ type: Object.Type, where condition: Condition
@@ -47,6 +54,13 @@ public struct BatchUpdateRequest: Hashable, Sendable {
     ) {
         self.fetchRequest = fetchRequest.untyped
         self.values = values
+    }
+
+    /// Creates a request that updates the objects of a class that match a condition on key paths.
+    public init<Object: ManagedEntity>(
+        _ type: Object.Type, where condition: TypedPredicate<Object>, set values: BatchValues
+    ) {
+        self.init(FetchRequest(type, where: condition), set: values)
     }
 
     /// Creates a request that updates the objects of a class that match a condition in any form.

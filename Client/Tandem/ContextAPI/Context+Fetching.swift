@@ -58,10 +58,28 @@ extension ManagedObjectContext {
         try await fetch(FetchRequest(type, sort: sort, limit: limit))
     }
 
+    /// Returns the objects of a class that match a condition on key paths, in order; blocks.
+    ///
+    ///     let teams = try context.fetch(Team.self, where: \.wins > 3 && \.zone == "Africa")
+    public func fetch<Object: ManagedEntity>(
+        _ type: Object.Type, where condition: TypedPredicate<Object>,
+        sort: [SortKey<Object>] = [], limit: Int? = nil
+    ) throws -> [Object] {
+        try fetch(FetchRequest(type, where: condition, sort: sort, limit: limit))
+    }
+
+    /// Returns the objects of a class that match a condition on key paths, in order.
+    public func fetch<Object: ManagedEntity>(
+        _ type: Object.Type, where condition: TypedPredicate<Object>,
+        sort: [SortKey<Object>] = [], limit: Int? = nil
+    ) async throws -> [Object] {
+        try await fetch(FetchRequest(type, where: condition, sort: sort, limit: limit))
+    }
+
     /// Returns the objects of a class that match a condition in any form (``PredicateSource``), in
     /// order; blocks.
     ///
-    ///     let teams = try context.fetch(Team.self, where: \.wins > 3, sort: [.descending(\.wins)])
+    ///     let teams = try context.fetch(Team.self, where: #Predicate { $0.wins > 3 })
     public func fetch<Object: ManagedEntity, Condition: PredicateSource>(
         _ type: Object.Type, where condition: Condition, sort: [SortKey<Object>] = [],
         limit: Int? = nil

@@ -68,11 +68,21 @@ extension ManagedObjectContext {
         saves(SaveFilter(entity: entity, predicate: predicate, author: author))
     }
 
-    /// Returns the merged saves that change objects of a class that match a condition before or
-    /// after the save.
+    /// Returns the merged saves that change objects of a class that match a condition on key paths
+    /// before or after the save.
     ///
     ///     let saves = try context.saves(of: Team.self, where: \.zone == "Africa")
     ///     for try await save in saves { … }
+    ///
+    /// Throws the errors of ``PredicateSource/objectPredicate``.
+    public func saves<Object: ManagedEntity>(
+        of type: Object.Type, where condition: TypedPredicate<Object>, by author: String? = nil
+    ) throws -> SaveSequence {
+        saves(of: type.entity.name, where: try condition.objectPredicate, by: author)
+    }
+
+    /// Returns the merged saves that change objects of a class that match a condition in any form
+    /// (``PredicateSource``) before or after the save.
     ///
     /// Throws the errors of ``PredicateSource/objectPredicate``.
     public func saves<Object: ManagedEntity, Condition: PredicateSource>(
@@ -111,9 +121,21 @@ extension ManagedObjectContext {
     }
 
     /// Calls `handler` for every merged save that changes objects of a class that match a
-    /// condition; blocks until the observation begins.
+    /// condition on key paths; blocks until the observation begins.
     ///
     ///     let observer = try context.observe(Team.self, where: \.wins > 3) { print($0) }
+    ///
+    /// Also throws the errors of ``PredicateSource/objectPredicate``.
+    public func observe<Object: ManagedEntity>(
+        _ type: Object.Type, where condition: TypedPredicate<Object>,
+        _ handler: @escaping (ObserverEvent) -> Void
+    ) throws -> ContextObserver {
+        core.learn(type)
+        return try observe(type.entity.name, where: condition.objectPredicate, handler)
+    }
+
+    /// Calls `handler` for every merged save that changes objects of a class that match a condition
+    /// in any form (``PredicateSource``); blocks until the observation begins.
     ///
     /// Also throws the errors of ``PredicateSource/objectPredicate``.
     public func observe<Object: ManagedEntity, Condition: PredicateSource>(

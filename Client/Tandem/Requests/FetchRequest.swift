@@ -77,7 +77,6 @@ extension FetchRequest where Object: ManagedEntity {
     /// Creates a request for the objects of a class that match a condition in any form
     /// (``PredicateSource``).
     ///
-    ///     FetchRequest(where: \Team.wins > 3)
     ///     FetchRequest(Team.self, where: #Predicate { $0.wins > 3 }, sort: [.descending(\.wins)])
     ///     FetchRequest(Team.self, where: .text("wins > %@", 3))
     public init<Condition: PredicateSource>(
@@ -85,28 +84,31 @@ extension FetchRequest where Object: ManagedEntity {
         sort: [SortKey<Object>] = [], limit: Int? = nil, offset: Int = 0,
         includesSubentities: Bool = true
     ) where Condition.Evaluation == (Object) throws -> Bool {
-        let predicate = Result { () throws(TandemError) -> ObjectPredicate? in
-            try condition.objectPredicate
-        }
-        self.init(type.entity.name, predicate, sort, limit, offset, includesSubentities)
+        self.init(
+            type.entity.name, Self.translation(of: condition), sort, limit, offset,
+            includesSubentities)
+    }
+
+    private static func translation(
+        of condition: some PredicateSource
+    ) -> Result<ObjectPredicate?, TandemError> {
+        Result { () throws(TandemError) in try condition.objectPredicate }
     }
 }
 
 extension FetchRequest where Object: ManagedEntity {
-    /// Creates a request for the objects that match a condition on key paths, whose root is the
-    /// class.
+    /// Creates a request for the objects that match a condition on key paths.
     ///
+    ///     FetchRequest(Team.self, where: \.wins > 3 && \.zone == "Africa")
     ///     FetchRequest(where: \Team.wins > 3)
-    ///
-    /// From ``init(_:where:sort:limit:offset:includesSubentities:)`` alone, the compiler would
-    /// infer the superclass.
     public init(
-        where condition: TypedPredicate<Object>, sort: [SortKey<Object>] = [],
-        limit: Int? = nil, offset: Int = 0, includesSubentities: Bool = true
+        _ type: Object.Type = Object.self, where condition: TypedPredicate<Object>,
+        sort: [SortKey<Object>] = [], limit: Int? = nil, offset: Int = 0,
+        includesSubentities: Bool = true
     ) {
         self.init(
-            Object.self, where: condition, sort: sort, limit: limit, offset: offset,
-            includesSubentities: includesSubentities)
+            type.entity.name, Self.translation(of: condition), sort, limit, offset,
+            includesSubentities)
     }
 
     /// Creates a request for the objects that match a `#Predicate`, which names the class.
