@@ -38,7 +38,8 @@ extension PredicateParser {
     mutating func argument(_ letter: UInt8) throws(TandemError) -> QueryExpression {
         guard argumentsUsed < arguments.count else {
             throw error(
-                "expected an argument for \(token.shown), but there are only \(arguments.count)")
+                "there is no argument for \(token.shown); the number of arguments is \(arguments.count)"
+            )
         }
         let argument = arguments[argumentsUsed]
         argumentsUsed += 1
