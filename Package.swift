@@ -23,6 +23,20 @@ let configuration: [Target.Dependency] = [
     .product(name: "Yams", package: "Yams", condition: programs),
 ]
 
+let serverSide = TargetDependencyCondition.when(traits: ["Services"])
+let services: [Target.Dependency] = [
+    .product(name: "Logging", package: "swift-log", condition: serverSide),
+    .product(name: "CoreMetrics", package: "swift-metrics", condition: serverSide),
+    .product(
+        name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: serverSide),
+]
+let serviceTests: [Target.Dependency] = [
+    .product(name: "MetricsTestKit", package: "swift-metrics", condition: serverSide),
+    .product(
+        name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle",
+        condition: serverSide),
+]
+
 /// Line tables for backtraces, without the names of variables, which would make compiling the tests
 /// a tenth slower.
 let tested = strict + [.unsafeFlags(["-gline-tables-only"])]
@@ -47,6 +61,7 @@ let suites: [Target] = [
         "TandemWireTests", ["FuzzTargets", "TandemIO", "TandemModel", "TandemQuery", "TandemWire"]),
     suite("TandemDaemonTests", ["TandemDaemon", "TandemWire", "TandemModel"]),
     suite("TandemTests", ["Tandem", "TandemEmbedded", "TandemDaemon", "TestWorlds"]),
+    suite("TandemServiceTests", ["TandemService", "TandemEmbedded"] + services + serviceTests),
     suite(
         "ProcessTests",
         [
@@ -69,6 +84,7 @@ let package = Package(
     products: [
         .library(name: "Tandem", targets: ["Tandem"]),
         .library(name: "TandemEmbedded", targets: ["TandemEmbedded"]),
+        .library(name: "TandemService", targets: ["TandemService"]),
         .library(name: "TandemJournal", targets: ["TandemJournal", "TandemIO"]),
         // For Tests/Fuzzing, which is a package of its own.
         .library(name: "FuzzTargets", targets: ["FuzzTargets"]),
@@ -78,16 +94,22 @@ let package = Package(
         .executable(name: "tandem", targets: ["tandem"]),
     ],
     traits: [
-        .default(enabledTraits: ["Programs"]),
+        .default(enabledTraits: ["Programs", "Services"]),
         .trait(
             name: "Programs",
             description: "tandemd and tandem, which parse arguments and configuration files"),
+        .trait(
+            name: "Services",
+            description: "TandemService: logging, metrics, and consumers in a group of services"),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-algorithms", from: "1.2.1"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: []),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
     ],
     targets: [
@@ -158,6 +180,10 @@ let package = Package(
         .target(
             name: "TandemEmbedded", dependencies: ["Tandem", "TandemDaemon"],
             path: "Client/TandemEmbedded", swiftSettings: strict),
+        // The container among other services: logging, metrics, consumers that a group runs.
+        .target(
+            name: "TandemService", dependencies: ["Tandem"] + services,
+            path: "Client/TandemService", swiftSettings: strict),
         // The admin command, a file per verb.
         .executableTarget(
             name: "tandem",

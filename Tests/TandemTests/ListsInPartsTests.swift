@@ -154,8 +154,8 @@ import Testing
 
     @Test func `the trace contains the object count of a chunked list`() throws {
         let (_, context) = try fake(["c", "a", "b"])
-        let lines = DebugLogTests.Lines()
-        context.debug = DebugLog("fetch", clock: ManualClock()) { lines.add($0) }
+        let lines = OperationLogTests.Lines()
+        context.log = OperationLog("fetch", clock: ManualClock()) { lines.add($0) }
         try list(context).performFetch()
         #expect(lines.drain().map { $0.contains("count=3 lists=1") } == [true])
     }

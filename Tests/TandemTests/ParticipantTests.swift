@@ -112,8 +112,8 @@ import Testing
             author: "reader", transport: daemon.transport, limits: limits)
         var events = container.connectionEvents.makeAsyncIterator()
         let context = container.makeContext(name: "follows", mergesAutomatically: true)
-        let lines = DebugLogTests.Lines()
-        context.debug = DebugLog("merge", clock: ManualClock()) { lines.add($0) }
+        let lines = OperationLogTests.Lines()
+        context.log = OperationLog("merge", clock: ManualClock()) { lines.add($0) }
         let content = daemon.insert("Content", ["size": .int(1)])
         let found = try await context.fetch(Content.self)
         let object = try #require(found.first)

@@ -194,7 +194,7 @@ import Testing
             entities: fixture.types, author: "narrow", transport: fixture.transport, limits: limits)
         let context = container.makeContext(name: "narrow")
         let lines = Locked<[String]>([])
-        context.debug = DebugLog("fault") { line in lines.withLock { $0.append(line) } }
+        context.log = OperationLog("fault") { line in lines.withLock { $0.append(line) } }
         let list = try FetchedResultsController(
             fetchRequest: FetchRequest(entity: "Content", sort: ["size"]), context: context)
         try list.performFetch()

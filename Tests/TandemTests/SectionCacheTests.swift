@@ -88,7 +88,7 @@ import Testing
         let list = try open(refresh: ["bucket.name"])
         #expect(list.fetches == 0)
         let asked = Locked(0)
-        list.context.debug = DebugLog("fetch", clock: ManualClock()) { _ in
+        list.context.log = OperationLog("fetch", clock: ManualClock()) { _ in
             asked.withLock { $0 += 1 }
         }
         let contents = try writer.fetch(Content.self, sort: ["size"])

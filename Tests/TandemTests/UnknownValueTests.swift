@@ -92,9 +92,9 @@ private struct LeveledRow: ObjectValue {
     }
 
     @Test func `the debug log names the value`() throws {
-        let lines = DebugLogTests.Lines()
+        let lines = OperationLogTests.Lines()
         let object = try object()
-        context.debug = DebugLog("fault") { lines.add($0) }
+        context.log = OperationLog("fault") { lines.add($0) }
         _ = (object.level, object.level)
         let written = lines.drain()
         #expect(written.count == 1 && written.first?.contains("level is 7") == true, "\(written)")

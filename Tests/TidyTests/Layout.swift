@@ -53,6 +53,9 @@ enum Layout {
             name: "TandemEmbedded", folder: "Client", imports: ["Tandem", "TandemDaemon"],
             hasFrontPage: false),
         Target(
+            name: "TandemService", folder: "Client", imports: ["Tandem"], isEdge: true,
+            hasFrontPage: false),
+        Target(
             name: "tandem", folder: "Sources", imports: ["Tandem", "TandemJournal", "TandemStore"],
             isEdge: true, hasFrontPage: false),
         Target(

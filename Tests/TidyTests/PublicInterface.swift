@@ -9,7 +9,9 @@ struct PublicInterface {
     static let seenByApps = ["Tandem", "TandemModel", "TandemQuery", "TandemResults"]
     /// All modules of the products for apps and tools.
     static let modules =
-        seenByApps + ["TandemEmbedded", "TandemDaemon", "TandemJournal", "TandemIO"]
+        seenByApps + [
+            "TandemEmbedded", "TandemService", "TandemDaemon", "TandemJournal", "TandemIO",
+        ]
 
     /// One line for each symbol, sorted: `module kind path: declaration`.
     let lines: [String]

@@ -64,7 +64,7 @@ struct BatchOperations: ContextPart {
 
     /// Runs a batch, and merges its changes, including those of a batch that failed later.
     ///
-    /// A batch is traced as one save with its total result, whatever the number of transactions.
+    /// A batch is logged as one save with its total result, whatever the number of transactions.
     private func merging(
         _ kind: String, _ entity: String, _ calls: DaemonCalls,
         _ batch: () async throws -> BatchResult
@@ -72,7 +72,7 @@ struct BatchOperations: ContextPart {
         func fields(_ result: BatchResult) -> [(String, String)] {
             [("batch", kind), ("entity", entity), ("objects", "\(result.count)")]
         }
-        return try await traced(.save, fields) {
+        return try await logged(.save, fields) {
             _ = try await connectedSession(calls)
             let result: BatchResult
             do {

@@ -4,9 +4,8 @@ import TandemWire
 
 /// One socket to the daemon, and the thread that reads it.
 ///
-/// Requests are written by the threads that make them. The connection is made at the first use, and
-/// made again if it is lost. It then resumes at the last position, and requests in flight are sent
-/// again; saves keep their ids.
+/// Requests are written by the threads that make them. The connection is made at the first use. If
+/// it is lost, it resumes at the last position and sends requests again; saves keep their ids.
 final class Connection: Sendable {
     let transport: Transport
     let author: String
@@ -19,6 +18,7 @@ final class Connection: Sendable {
     let state: Locked<ConnectionState>
     let clock: any Clock
     let payloads: PayloadHub
+    let log = ConnectionLog()
     private let semaphores = SemaphorePool()
 
     init(

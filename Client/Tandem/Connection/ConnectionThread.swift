@@ -27,7 +27,7 @@ final class ConnectionThread {
                 if isClosed { return }
                 connection.lost(error)
                 let wait = Self.isFinal(error) ? nil : backoff.next(using: &random)
-                trace(error, since: start, retryMilliseconds: wait)
+                log(error, since: start, retryMilliseconds: wait)
                 guard let wait else { return connection.end(error) }
                 try pause(poller, milliseconds: wait)
             }
@@ -36,12 +36,12 @@ final class ConnectionThread {
         }
     }
 
-    /// Traces why there is no connection, and when it is tried again.
-    private func trace(
+    /// Logs why there is no connection, and when it is tried again.
+    private func log(
         _ error: TandemError, since start: UInt64, retryMilliseconds wait: UInt64?
     ) {
         let retry = wait.map { [("retry", "\($0)")] } ?? []
-        DebugLog.process?.trace(.connect, since: start, [("error", "\(error)")] + retry)
+        connection.log.current?.addFailure(.connect, since: start, error, retry)
     }
 
     private var hasBeenConnected: Bool { connection.state.withLock { $0.session != nil } }

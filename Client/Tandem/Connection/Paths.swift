@@ -1,15 +1,15 @@
 import TandemIO
 
 /// The paths at which clients find a daemon; all paths of the client library are defined here.
-public enum TandemPaths {
+package enum TandemPaths {
     /// The environment variable that overrides the default socket path.
-    public static let socketVariable = "TANDEM_SOCKET"
+    package static let socketVariable = "TANDEM_SOCKET"
 
     /// Returns the socket path of the daemon `name`.
     ///
     /// The path is `$TANDEM_SOCKET`, or else `$XDG_RUNTIME_DIR/tandem/NAME.sock`, or else
     /// `/run/tandem/NAME.sock`. Root, whose daemon is the system's, never uses `$XDG_RUNTIME_DIR`.
-    public static func socket(name: String = "default") -> String {
+    package static func socket(name: String = "default") -> String {
         if let path = ThisProcess.environment(socketVariable), !path.isEmpty { return path }
         return defaultSocket(name: name)
     }
@@ -17,7 +17,7 @@ public enum TandemPaths {
     /// Returns the default socket path of the daemon `name`, without the environment variable.
     ///
     /// For root, that is `/run/tandem/NAME.sock`.
-    public static func defaultSocket(name: String = "default") -> String {
+    package static func defaultSocket(name: String = "default") -> String {
         guard ThisProcess.effectiveUserID != 0 else { return systemSocket(name: name) }
         if let directory = ThisProcess.environment("XDG_RUNTIME_DIR"), !directory.isEmpty {
             return "\(directory)/tandem/\(name).sock"
@@ -28,7 +28,7 @@ public enum TandemPaths {
     /// The directory for this program's cached lists, or nil if there is none.
     ///
     /// See ``PersistentContainer/cacheDirectory``.
-    public static var cacheDirectory: String? {
+    package static var cacheDirectory: String? {
         func directory(_ variable: String, _ rest: String) -> String? {
             ThisProcess.environment(variable).flatMap { $0.hasPrefix("/") ? $0 + rest : nil }
         }
@@ -39,7 +39,7 @@ public enum TandemPaths {
     }
 
     /// Returns the socket path of the system's daemon `name`.
-    public static func systemSocket(name: String = "default") -> String {
+    package static func systemSocket(name: String = "default") -> String {
         "/run/tandem/\(name).sock"
     }
 }
@@ -74,7 +74,7 @@ public struct ClientLimits: Hashable, Sendable {
     /// At most ``connectMilliseconds`` count. The default bridges the start of a daemon, and does
     /// not block the main thread much longer than a moment. With 0, the first failed attempt is
     /// reported, as by ``PersistentContainer/open(model:socket:name:author:transport:limits:)``; a
-    /// busy daemon is still waited for. Attempts are traced by `TANDEM_DEBUG=connect`.
+    /// busy daemon is still waited for. Attempts are logged by `TANDEM_DEBUG=connect`.
     public var absentMilliseconds: UInt64 = 1_000
     /// The number of object numbers leased with the connection; nil lets the daemon decide.
     ///

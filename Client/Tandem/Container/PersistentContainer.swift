@@ -17,7 +17,7 @@ public final class PersistentContainer: Sendable {
     /// The limits and timeouts.
     public let limits: ClientLimits
 
-    let core: ContainerCore
+    package let core: ContainerCore
     var connection: Connection { core.connection }
     @MainActor private var mainContext: ManagedObjectContext?
 
@@ -29,7 +29,8 @@ public final class PersistentContainer: Sendable {
     /// author's name has more than 256 bytes.
     /// - Parameters:
     ///   - model: The model; nil uses the daemon's.
-    ///   - socket: The path of the socket; nil derives it from `name`, see ``TandemPaths``.
+    ///   - socket: The path of the socket. Nil stands for `$TANDEM_SOCKET`, or else for
+    ///     `$XDG_RUNTIME_DIR/tandem/NAME.sock`, or else, and for root, for `/run/tandem/NAME.sock`.
     ///   - name: The daemon's name.
     ///   - author: The author that the journal records for this process; `uid:pid` if nil.
     ///   - transport: Another way to reach the daemon; `socket` and `name` are ignored then.

@@ -5,8 +5,10 @@ import TandemModel
 ///
 /// Contexts retain this object instead of the container, so that a container may retain its view
 /// context. The connection is closed when the last of them is released.
-final class ContainerCore: Sendable {
+package final class ContainerCore: Sendable {
     let connection: Connection
+    /// The log of the container's operations.
+    package var log: ConnectionLog { connection.log }
     let limits: ClientLimits
     private let caches = Locked<String?>(TandemPaths.cacheDirectory)
     private let classes = Locked(Classes())

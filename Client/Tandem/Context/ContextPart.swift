@@ -104,7 +104,7 @@ extension ContextPart {
     var children: [ManagedObjectContext] { context.children }
     var connection: Connection { core.connection }
     var participants: MergeParticipants { family.participants }
-    var debug: DebugLog? { context.debug }
+    var log: OperationLog? { context.log }
     var parent: ManagedObjectContext? { context.parent }
 
     /// The connection's log and model as known to the context, or nil before its first use.

@@ -84,7 +84,7 @@ final class ListUpdater: StatefulPart {
             let (start, pin) = (merged, family.pin)
             (fetch.at, fetch.lease) = (start, pin?.lease ?? 0)
             try await pin?.acquire(at: start, calls)
-            let result = try await tracedAnswer(to: .fetch(fetch), calls)
+            let result = try await loggedAnswer(to: .fetch(fetch), calls)
             guard case .fetched(let answer) = try result.get(), merged == start,
                 family.pin === pin, let now = connection.knownSession, pins.isHere(now)
             else { return }

@@ -32,8 +32,8 @@ public final class ManagedObjectContext {
     let reporter: ChangeReporter
     let listUpdater: ListUpdater
     let saving: SavePipeline
-    /// The debug trace of merges, fetches, faults and saves; nil without `TANDEM_DEBUG`.
-    var debug = DebugLog.process
+    /// The log of merges, fetches, faults and saves; nil without receivers.
+    var log: OperationLog?
     private let childContexts: ChildContexts
 
     convenience init(
@@ -58,6 +58,7 @@ public final class ManagedObjectContext {
         _ family: ContextFamilyState, mergesAutomatically: Bool
     ) {
         (self.name, self.parent, self.core, self.family) = (name, parent, core, family)
+        log = core.log.current
         self.mergesAutomatically = mergesAutomatically
         let shared = SharedByParts(core: core, family: family)
         childContexts = shared.children

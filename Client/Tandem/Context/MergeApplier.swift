@@ -14,7 +14,7 @@ struct MergeApplier: ContextPart {
     ) {
         participants.deliver()
         guard session != nil, group.to >= merged else { return }
-        let start = debug?.now ?? 0
+        let start = log?.now ?? 0
         reporter.touch(group, besides: saving.inFlight)
         family.holdNotices()
         family.advance(to: group.to)
@@ -50,7 +50,7 @@ struct MergeApplier: ContextPart {
         for stored in related { graph.adopt(checked: stored) }
         failures.dropDoubtfulEdits()
         finish(group, verdicts, touched)
-        trace(group, since: start)
+        logMerge(group, since: start)
     }
 
     private func finish(
@@ -136,7 +136,7 @@ struct MergeApplier: ContextPart {
     /// edits.
     func restart(in now: ServerState, at position: UInt64) {
         participants.deliver()
-        let start = debug?.now ?? 0
+        let start = log?.now ?? 0
         participants.forEachList { $0.noteLoss() }
         let from = merged
         let isOtherLog = !pins.isHere(now)
@@ -160,7 +160,7 @@ struct MergeApplier: ContextPart {
             reporter.observedNumbers.map {
                 ObserverNotice(context: context, number: $0, slots: nil)
             })
-        trace(group, since: start)
+        logMerge(group, since: start)
     }
 
     /// Returns the saves that a restart at a position skips, or nil if it skips none.
@@ -181,15 +181,15 @@ struct MergeApplier: ContextPart {
         return skipped.contains { isSave($0.content) } ? all : nil
     }
 
-    /// Traces a merge.
-    private func trace(_ group: MergedGroup, since start: UInt64) {
-        guard let debug, debug.traces(.merge) else { return }
+    /// Logs a merge.
+    private func logMerge(_ group: MergedGroup, since start: UInt64) {
+        guard let log, log.logs(.merge) else { return }
         let parts = [
             ("position", "\(group.to)"), ("after", "\(group.from)"),
             ("transactions", "\(group.transactions.count)"), ("objects", "\(group.changes.count)"),
             ("listeners", "\(participants.all.count)"),
         ]
         let anew = group.isRestart ? [("anew", "yes")] : []
-        debug.trace(.merge, context.name, since: start, parts + anew)
+        log.add(.merge, context.name, since: start, parts + anew)
     }
 }

@@ -109,7 +109,7 @@ struct MergeEngine: ContextPart {
         }
         let askers = lists.filter { $0.verdictItem != nil }
         let request = VerdictRequest(from: merged, items: askers.compactMap(\.verdictItem))
-        let result = try await tracedAnswer(to: .verdicts(request), calls)
+        let result = try await loggedAnswer(to: .verdicts(request), calls)
         guard merged == group.from, self.session?.generation == session.generation,
             family.pin == nil
         else { return try await merge(through: target, calls) }
@@ -176,7 +176,7 @@ struct MergeEngine: ContextPart {
         let generation = session?.generation
         for attempt in 1... {
             let parts = fetch.kind == .list ? ChunkReader() : nil
-            let result = try await tracedAnswer(to: .fetch(fetch), into: parts, calls)
+            let result = try await loggedAnswer(to: .fetch(fetch), into: parts, calls)
             guard session?.generation == generation, family.pin == nil else {
                 parts?.discard()
                 return try await merge(through: target, calls)
@@ -235,7 +235,7 @@ struct MergeEngine: ContextPart {
         for asker in participants.lists {
             guard let item = asker.verdictItem else { continue }
             let request = VerdictRequest(from: move.start, items: [item], at: group.to)
-            let result = try await tracedAnswer(to: .verdicts(request), calls)
+            let result = try await loggedAnswer(to: .verdicts(request), calls)
             guard pins.isUnderWay(move), move.pin != nil || isOnStream else {
                 return try await pins.resume(move, calls)
             }

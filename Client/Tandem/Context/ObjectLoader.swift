@@ -101,7 +101,7 @@ final class ObjectLoader: StatefulPart {
 
     /// Reads rows and members, and adopts them.
     private func load(_ read: Read, _ calls: DaemonCalls) async throws {
-        try await traced(.fault, { _ in read.fields(in: graph) }) {
+        try await logged(.fault, { _ in read.fields(in: graph) }) {
             let answer: ReadAnswer = try await reads.read(.read(read), calls) {
                 if case .objects(let answer) = $0 { answer } else { nil }
             }
@@ -139,7 +139,7 @@ final class ObjectLoader: StatefulPart {
         else { return }
         let member = MemberRequest(owner: record.reference, slot: slot)
         let read = Read(members: [member], modelVersion: before.model.version, at: start)
-        try await traced(.fault, { _ in read.fields(in: graph) }) {
+        try await logged(.fault, { _ in read.fields(in: graph) }) {
             let result = try await calls.answer(to: .read(read))
             guard case .success(.objects(let answer)) = result, answer.position == start,
                 merged == start, session?.generation == before.generation,
@@ -220,7 +220,7 @@ final class ObjectLoader: StatefulPart {
 
     /// Requests the content of a blob.
     func content(of blob: BlobReference, _ calls: DaemonCalls) async throws -> [UInt8] {
-        try await traced(.fault, { [("content", "\($0.count)")] }) {
+        try await logged(.fault, { [("content", "\($0.count)")] }) {
             try await calls.content(of: blob)
         }
     }

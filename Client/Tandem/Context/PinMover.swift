@@ -221,7 +221,7 @@ struct PinMover: ContextPart {
         let askers = lists.filter { $0.verdictItem != nil }
         let request = VerdictRequest(
             from: move.start, items: askers.compactMap(\.verdictItem), at: group.to)
-        let result = try await tracedAnswer(to: .verdicts(request), calls)
+        let result = try await loggedAnswer(to: .verdicts(request), calls)
         guard isUnderWay(move) else { return try await resume(move, calls) }
         switch result {
         case .failure(let error) where error.code == .historyExpired:
@@ -256,7 +256,7 @@ struct PinMover: ContextPart {
             var fetch = lacking
             (fetch.at, fetch.lease) = (group.to, pin?.lease ?? 0)
             try await pin?.acquire(at: move.start, calls)
-            let result = try await tracedAnswer(to: .fetch(fetch), calls)
+            let result = try await loggedAnswer(to: .fetch(fetch), calls)
             guard merged == move.start, family.pin === move.pin else {
                 return try await resume(move, calls)
             }

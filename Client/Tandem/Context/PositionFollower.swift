@@ -54,9 +54,7 @@ struct PositionFollower: ContextPart {
 
     private func reportFailedMerge(_ error: TandemError) {
         family.isStale = true
-        if let debug {
-            debug.trace(.merge, context.name, since: debug.now, [("error", "\(error)")])
-        }
+        if let log { log.addFailure(.merge, since: log.now, context: context.name, error) }
         // The loss of the connection has its own event.
         guard error.code != .disconnected, let position = context.position else { return }
         connection.payloads.publish(

@@ -58,7 +58,7 @@ struct PositionedReads: ContextPart {
             }
             let request = VerdictRequest(
                 from: from, items: askers.compactMap(\.verdictItem), alongside: part)
-            let result = try await tracedAnswer(to: .verdicts(request), calls)
+            let result = try await loggedAnswer(to: .verdicts(request), calls)
             if let pin = family.pin { return try await readPinned(pin, part, calls, extract) }
             if case .failure(let error) = result {
                 if error.code == .historyExpired, let now = connection.knownSession {

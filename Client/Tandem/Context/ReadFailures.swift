@@ -83,9 +83,7 @@ final class ReadFailures: StatefulPart {
                 + "\(type); declare the property as optional to read nil")
         valueFailure = error
         guard failedReads.unknownValue(slot, of: record) != value else { return }
-        if let debug {
-            debug.trace(.fault, context.name, since: debug.now, [("error", "\(error)")])
-        }
+        if let log { log.addFailure(.fault, since: log.now, context: context.name, error) }
         recordFault(error)
         failedReads.markFailed(unknown: value, slot, of: record, error)
     }

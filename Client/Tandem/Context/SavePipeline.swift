@@ -21,7 +21,7 @@ final class SavePipeline: StatefulPart {
     /// Saves all edits as one transaction, or into the parent context.
     func save(_ options: SaveOptions, _ calls: DaemonCalls) async throws -> Position {
         let count = editor.editedCount
-        return try await traced(.save, { _ in [("objects", "\(count)")] }) {
+        return try await logged(.save, { _ in [("objects", "\(count)")] }) {
             try await saveEdits(options, calls)
         }
     }

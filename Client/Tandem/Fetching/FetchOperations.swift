@@ -22,7 +22,7 @@ struct FetchOperations: ContextPart {
                 calls)
         }
         try request.checkRange()
-        return try await traced(.fetch, { request.traceFields($0, kind) }) {
+        return try await logged(.fetch, { request.loggedFields($0, kind) }) {
             let session = try await connectedSession(calls)
             let entity = try session.entity(of: request)
             let family = request.includesSubentities ? entity.descendants : [entity.tag]

@@ -26,8 +26,8 @@ struct PastReads: ContextPart {
         guard position.number > 0 else {
             throw TandemError(.historyExpired, "position 0 has no state to read; the first is 1")
         }
-        return try await traced(
-            .fetch, { request.traceFields($0.0, kind) + [("at", "\(position.number)")] }
+        return try await logged(
+            .fetch, { request.loggedFields($0.0, kind) + [("at", "\(position.number)")] }
         ) {
             let session = try await session(reaching: position, calls)
             let fetch = Fetch(request: request, kind: kind, at: position.number, columns: columns)

@@ -44,7 +44,7 @@ public struct HistoryFilter: Hashable, Sendable {
     /// Creates a filter for the changes of one class.
     ///
     /// Traps if a key path is not a single `@Managed` property.
-    init<Object: ManagedEntity>(
+    package init<Object: ManagedEntity>(
         _ type: Object.Type, properties: [PartialKeyPath<Object>], authors: [String]
     ) {
         let name = Object.entity.name

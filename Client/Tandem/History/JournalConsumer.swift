@@ -58,7 +58,9 @@ public struct JournalConsumer: Sendable {
         of type: Object.Type, properties: [PartialKeyPath<Object>] = [], authors: [String] = [],
         follows: Bool = true
     ) -> HistoryChanges<Object> {
-        changes(HistoryFilter(type, properties: properties, authors: authors), follows)
+        changes(
+            matching: HistoryFilter(type, properties: properties, authors: authors),
+            follows: follows)
     }
 
     /// Returns the changes after the acknowledged position that match a filter by names.
@@ -70,10 +72,13 @@ public struct JournalConsumer: Sendable {
     ///     }
     public func changes(
         _ filter: HistoryFilter = HistoryFilter(), follows: Bool = true
-    ) -> HistoryChanges<ManagedObject> { changes(filter, follows) }
+    ) -> HistoryChanges<ManagedObject> {
+        changes(matching: filter, follows: follows)
+    }
 
-    private func changes<Object>(
-        _ filter: HistoryFilter, _ follows: Bool
+    /// Returns the changes of a filter that was made for the class.
+    package func changes<Object>(
+        matching filter: HistoryFilter, follows: Bool = true
     ) -> HistoryChanges<Object> {
         HistoryChanges(
             reader: HistoryReader(

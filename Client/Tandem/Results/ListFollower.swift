@@ -85,7 +85,7 @@ final class ListFollower: ListParticipant {
             interests: plan.interests)
         let request = VerdictRequest(
             from: found.position.number, items: [plan.rowQuery], alongside: .read(read))
-        let result = try await source.tracedAnswer(to: .verdicts(request), calls)
+        let result = try await source.loggedAnswer(to: .verdicts(request), calls)
         if case .failure(let error) = result,
             error.code == .disconnected || error.code == .timeout
         {

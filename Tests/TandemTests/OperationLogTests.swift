@@ -4,7 +4,7 @@ import Testing
 @testable import Tandem
 
 /// The output of `TANDEM_DEBUG`.
-@MainActor @Suite struct DebugLogTests {
+@MainActor @Suite struct OperationLogTests {
     /// The lines that were written.
     final class Lines: Sendable {
         private let state = Locked([String]())
@@ -18,8 +18,8 @@ import Testing
         }
     }
 
-    private func log(_ text: String, _ lines: Lines) -> DebugLog? {
-        DebugLog(text, clock: ManualClock()) { lines.add($0) }
+    private func log(_ text: String, _ lines: Lines) -> OperationLog? {
+        OperationLog(text, clock: ManualClock()) { lines.add($0) }
     }
 
     @Test func `a save, a fault, a fetch and a merge are a line each`() throws {
@@ -28,7 +28,7 @@ import Testing
         let context = daemon.container().makeContext(name: "two words")
         // A context that follows the entity merges its own save.
         _ = try context.fetch(Content.self)
-        context.debug = log("1", lines)
+        context.log = log("1", lines)
         let content = try context.insert(Content.self)
         content.size = 4
         try context.save()
@@ -52,11 +52,11 @@ import Testing
             ])
     }
 
-    @Test func `a failure is traced as one`() throws {
+    @Test func `a failure is logged as one`() throws {
         let daemon = try FakeDaemon(buckets)
         let lines = Lines()
         let context = daemon.container().makeContext(name: "c")
-        context.debug = log("save", lines)
+        context.log = log("save", lines)
         _ = try context.insert(Content.self)
         daemon.state.withLock { $0.refusesSaves = TandemError(.validation, "no\nway") }
         #expect(throws: TandemError.self) { try context.save() }
@@ -67,28 +67,28 @@ import Testing
         )
     }
 
-    @Test func `only the named topics are traced, and a wrong name is reported once`() throws {
+    @Test func `only the named topics are logged, and a wrong name is reported once`() throws {
         let lines = Lines()
         #expect(log("", lines) == nil && log("0", lines) == nil)
         #expect(lines.drain().isEmpty)
         let chosen = try #require(log("merge,fetches", lines))
-        #expect(chosen.traces(.merge) && !chosen.traces(.fetch))
+        #expect(chosen.logs(.merge) && !chosen.logs(.fetch))
         #expect(
             lines.drain() == [
                 "tandem: TANDEM_DEBUG must be connect,merge,fetch,fault,save or 1, not fetches\n"
             ])
         let all = try #require(log("1", lines))
-        let untold = DebugLog.Topic.allCases.filter { !all.traces($0) }
+        let untold = OperationLog.Topic.allCases.filter { !all.logs($0) }
         #expect(untold.isEmpty)
     }
 
     @Test func `milliseconds have three decimals`() throws {
         let (lines, clock) = (Lines(), ManualClock())
-        let log = try #require(DebugLog("save", clock: clock) { lines.add($0) })
+        let log = try #require(OperationLog("save", clock: clock) { lines.add($0) })
         let start = log.now
         clock.advance(byNanoseconds: 12_034_999)
-        log.trace(.save, "c", since: start, [])
-        log.trace(.fetch, "c", since: start, [])
+        log.add(.save, "c", since: start, [])
+        log.add(.fetch, "c", since: start, [])
         #expect(lines.drain() == ["tandem save: context=c ms=12.034\n"])
     }
 }

@@ -7,11 +7,11 @@ import Testing
 @testable import Tandem
 
 /// The lines of `TANDEM_DEBUG` about requests other than plain fetches, faults and saves.
-@MainActor @Suite struct DebugLogReadTests {
+@MainActor @Suite struct OperationLogReadTests {
     private let fixture: Fixture
     private let writer: ManagedObjectContext
     private let reader: ManagedObjectContext
-    private let lines = DebugLogTests.Lines()
+    private let lines = OperationLogTests.Lines()
 
     init() throws {
         fixture = try Fixture()
@@ -22,7 +22,7 @@ import Testing
         writer = fixture.container("writer").makeContext(name: "w")
         reader = container.makeContext(name: "r")
         let lines = lines
-        reader.debug = DebugLog("fetch,fault,save", clock: ManualClock()) { lines.add($0) }
+        reader.log = OperationLog("fetch,fault,save", clock: ManualClock()) { lines.add($0) }
     }
 
     @Test func `a read of the past is a line of its own, with the position that was read`() throws {
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func `opening a list from its cache is traced as a fetch`() throws {
+    @Test func `opening a list from its cache is logged as a fetch`() throws {
         reader.core.cacheDirectory = fixture.cacheDirectory
         func open() throws -> FetchedResultsController<ManagedObject> {
             let list = try FetchedResultsController(
@@ -94,7 +94,7 @@ import Testing
             ])
     }
 
-    @Test func `a batch is traced as a save with all of its effects`() throws {
+    @Test func `a batch is logged as a save with all of its effects`() throws {
         let rows = (0..<3).map { BatchValues(["size": .int(Int64($0))]) }
         let inserted = try reader.execute(BatchInsertRequest(entity: "Content", rows: rows))
         let updated = try reader.execute(
@@ -124,7 +124,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `requests that lists send while they are merged are traced`(_ isPinned: Bool) throws {
+    func `requests that lists send while they are merged are logged`(_ isPinned: Bool) throws {
         let content = try writer.insert(Content.self)
         content.name = "a"
         let second = try writer.insert(Content.self)

@@ -1,0 +1,52 @@
+public import ServiceLifecycle
+public import Tandem
+
+/// A service that processes the changes of a class's objects in order, each at least once.
+///
+/// It is a consumer of the journal (``Tandem/JournalConsumer``) in a group of services, which
+/// starts it, and stops it when the process is asked to end.
+///
+///     let mailer = ConsumerService("mailer", of: Item.self, in: container) { change in
+///         if change.after?[\.isDone] == true { try await send("\(change.author) completed one") }
+///     }
+///     try await ServiceGroup(services: [mailer], logger: logger).run()
+///
+/// A save is acknowledged after its last change was processed, and delivered again as a whole if
+/// the service ends before. On a graceful shutdown, the change that is being processed is finished.
+public struct ConsumerService<Object: ManagedEntity>: Service {
+    private let name: String
+    private let container: PersistentContainer
+    private let filter: HistoryFilter
+    private let process: @Sendable (HistoryChange<Object>) async throws -> Void
+
+    /// Creates a service; nothing is registered until it runs.
+    /// - Parameters:
+    ///   - name: The consumer's name. A new consumer begins at the journal's end.
+    ///   - type: The class.
+    ///   - container: The container whose connection holds the name.
+    ///   - properties: The properties whose changes are delivered; empty for all.
+    ///   - authors: The authors whose changes are delivered; empty for all.
+    ///   - process: Processes a change; an error ends the service, without an acknowledgement.
+    public init(
+        _ name: String, of type: Object.Type, in container: PersistentContainer,
+        properties: [PartialKeyPath<Object>] = [], authors: [String] = [],
+        process: @escaping @Sendable (HistoryChange<Object>) async throws -> Void
+    ) {
+        (self.name, self.container, self.process) = (name, container, process)
+        filter = HistoryFilter(type, properties: properties, authors: authors)
+    }
+
+    /// Processes changes until the group shuts down.
+    ///
+    /// Throws the errors of ``Tandem/PersistentContainer/consumer(named:at:)``, among them
+    /// `consumerInUse` while another process holds the name, those of the sequence, and those of
+    /// `process`.
+    public func run() async throws {
+        let consumer = try await container.consumer(named: name)
+        let changes: HistoryChanges<Object> = consumer.changes(matching: filter)
+        for try await change in changes.cancelOnGracefulShutdown() {
+            try await process(change)
+            if change.isLastOfSave { try await consumer.acknowledge(change) }
+        }
+    }
+}

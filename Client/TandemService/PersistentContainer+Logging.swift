@@ -1,0 +1,63 @@
+public import Logging
+public import Tandem
+
+extension PersistentContainer {
+    /// Logs the operations of the container and the changes of its connection.
+    ///
+    /// Call it right after the container was created: contexts that exist already don't log.
+    ///
+    ///     let container = PersistentContainer(entities: [Team.self], author: "scores")
+    ///     container.log(to: Logger(label: "scores.store"))
+    ///
+    /// | level | message | metadata |
+    /// |---|---|---|
+    /// | debug | `connect`, `merge`, `fetch`, `fault`, `save` | context, position, objects, ms, … |
+    /// | warning | the same, for a failure that no call throws: a refused connection, a merge | error |
+    /// | notice | `connection lost`, `restored`, `readOnly`, `writable` | position, reason |
+    ///
+    /// Operations that `TANDEM_DEBUG` names are logged whatever the logger's level, and no longer
+    /// written to standard error. Cost: for each operation that is logged, making its texts; nothing
+    /// if the logger ignores debug messages.
+    public func log(to logger: Logger) {
+        let named = logger.with(level: .trace)
+        let topics = OperationLog.namedTopics
+        let wanted = logger.logLevel <= .debug ? Set(OperationLog.Topic.allCases) : topics
+        let receiver = OperationLog.Receiver(wanted, wantsUnthrownFailures: true) {
+            (entry: OperationLog.Entry) in
+            let chosen = topics.contains(entry.topic) ? named : logger
+            chosen.log(
+                level: entry.isUnthrownFailure ? .warning : .debug, "\(entry.topic.rawValue)",
+                metadata: entry.metadata)
+        }
+        core.log.add(receiver, replacesStandardError: true)
+        let events = connectionEvents
+        Task.detached {
+            for await event in events { logger.log(event) }
+        }
+    }
+}
+
+extension OperationLog.Entry {
+    fileprivate var metadata: Logger.Metadata {
+        var metadata: Logger.Metadata = ["ms": "\(milliseconds)"]
+        for field in fields { metadata[field.name] = "\(field.value)" }
+        return metadata
+    }
+}
+
+extension Logger {
+    fileprivate func with(level: Level) -> Logger {
+        var logger = self
+        logger.logLevel = level
+        return logger
+    }
+
+    fileprivate func log(_ event: ConnectionEvent) {
+        var metadata: Metadata = ["position": "\(event.position)"]
+        if !event.reason.isEmpty { metadata["reason"] = "\(event.reason)" }
+        if event.skipped > 0 { metadata["skipped"] = "\(event.skipped)" }
+        // A merge that failed has already been logged, with its error.
+        if event.state == .mergeFailed { return }
+        notice("connection \(event.state.rawValue)", metadata: metadata)
+    }
+}
