@@ -1,4 +1,5 @@
 // swift-tools-version: 6.2
+import CompilerPluginSupport
 import PackageDescription
 
 // Every target is compiled alike: Swift 6 mode, warnings are errors, `public import` shows what
@@ -36,6 +37,15 @@ let serviceTests: [Target.Dependency] = [
         name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle",
         condition: serverSide),
 ]
+
+/// The trait with which `import Tandem` provides the macros.
+let macros = TargetDependencyCondition.when(traits: ["Macros"])
+
+let syntax = ["SwiftDiagnostics", "SwiftSyntax", "SwiftSyntaxBuilder", "SwiftSyntaxMacros"].map {
+    Target.Dependency.product(name: $0, package: "swift-syntax", condition: macros)
+}
+let compilerPlugin = Target.Dependency.product(
+    name: "SwiftCompilerPlugin", package: "swift-syntax", condition: macros)
 
 /// Line tables for backtraces, without the names of variables, which would make compiling the tests
 /// a tenth slower.
@@ -88,7 +98,9 @@ let package = Package(
         .library(name: "TandemJournal", targets: ["TandemJournal", "TandemIO"]),
         // For Tests/Fuzzing, which is a package of its own.
         .library(name: "FuzzTargets", targets: ["FuzzTargets"]),
-        // For Tests/Benchmarks, which is a package of its own, too.
+        // For Tests/Macros, which is a package of its own, too.
+        .library(name: "TandemMacros", targets: ["TandemMacros"]),
+        // For Tests/Benchmarks, likewise.
         .library(name: "BenchmarkTargets", targets: ["BenchmarkTargets"]),
         .executable(name: "tandemd", targets: ["tandemd"]),
         .executable(name: "tandem", targets: ["tandem"]),
@@ -101,6 +113,7 @@ let package = Package(
         .trait(
             name: "Services",
             description: "TandemService: logging, metrics, and consumers in a group of services"),
+        .trait(name: "Macros", description: "Provides @Model and its like; needs swift-syntax."),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-algorithms", from: "1.2.1"),
@@ -111,6 +124,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+        .package(url: "https://github.com/swiftlang/swift-syntax", from: "603.0.1"),
     ],
     targets: [
         // Debian's liblmdb.
@@ -171,11 +185,20 @@ let package = Package(
             name: "Tandem",
             dependencies: [
                 "TandemIO", "TandemModel", "TandemQuery", "TandemResults", "TandemWire",
-                algorithms, deque,
+                .target(name: "TandemMacroPlugin", condition: macros), algorithms, deque,
             ],
             path: "Client/Tandem",
             // A context is not Sendable: its async functions run where their caller runs.
             swiftSettings: strict + [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]),
+        // The expansions of the macros; without the trait, this module is empty.
+        .target(
+            name: "TandemMacros", dependencies: syntax, path: "Client/TandemMacros",
+            swiftSettings: strict),
+        // The program that the compiler starts to expand macros.
+        .macro(
+            name: "TandemMacroPlugin",
+            dependencies: ["TandemMacros", compilerPlugin],
+            path: "Client/TandemMacroPlugin", swiftSettings: strict),
         // The same container with the daemon inside the process: single-process apps and tests.
         .target(
             name: "TandemEmbedded", dependencies: ["Tandem", "TandemDaemon"],

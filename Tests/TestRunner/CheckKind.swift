@@ -11,6 +11,8 @@ struct CheckKind: Sendable {
         /// Unlike the installed programs it uses the shared Swift runtime: the toolchain has no
         /// `Testing` module for `--static-swift-stdlib`.
         case release
+        /// `Tests/Macros`, a package of its own that enables the trait `Macros`.
+        case macros
 
         /// The arguments of `swift build`.
         var arguments: [String] {
@@ -22,7 +24,13 @@ struct CheckKind: Sendable {
                     "-c", "release", "-Xswiftc", "-enable-testing", "-Xswiftc",
                     "-enforce-exclusivity=unchecked", "--scratch-path", ".build-release",
                 ]
+            case .macros: ["--package-path", "Tests/Macros"]
             }
+        }
+
+        /// The name of the bundle with the tests.
+        var bundle: String {
+            self == .macros ? "macrosPackageTests.xctest" : "tandemPackageTests.xctest"
         }
     }
 
@@ -79,6 +87,10 @@ struct CheckKind: Sendable {
             tests: ["^Tandem(IO|Daemon|Results)?Tests\\."],
             figure: nil, leastSeconds: 840, isRepeatable: false
         ) { _, _ in ["TSAN_OPTIONS": "halt_on_error=1"] },
+        CheckKind(
+            name: "macros", build: .macros, tests: [],
+            figure: nil, leastSeconds: 900, isRepeatable: false
+        ) { _, _ in [:] },
         CheckKind(
             name: "release", build: .release, tests: [],
             figure: nil, leastSeconds: 840, isRepeatable: false

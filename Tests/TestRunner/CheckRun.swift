@@ -122,6 +122,6 @@ struct CheckRun {
         let shown = try ChildProcess.start(
             "/usr/bin/env", ["swift", "build", "--show-bin-path"] + build.arguments, output: .pipe)
         let path = String(decoding: try shown.readAll(), as: UTF8.self)
-        return (path.split(separator: "\n").last.map { "\($0)/tandemPackageTests.xctest" }, false)
+        return (path.split(separator: "\n").last.map { "\($0)/\(build.bundle)" }, false)
     }
 }

@@ -48,7 +48,17 @@ enum Layout {
             hasFrontPage: false),
         Target(
             name: "Tandem", folder: "Client",
-            imports: ["TandemIO", "TandemModel", "TandemQuery", "TandemResults", "TandemWire"]),
+            imports: [
+                "TandemIO", "TandemModel", "TandemQuery", "TandemResults", "TandemWire",
+                "TandemMacroPlugin",
+            ]),
+        // With the trait `Macros` only.
+        Target(
+            name: "TandemMacros", folder: "Client", imports: [], isEdge: true,
+            hasFrontPage: false),
+        Target(
+            name: "TandemMacroPlugin", folder: "Client", imports: ["TandemMacros"], isEdge: true,
+            hasFrontPage: false),
         Target(
             name: "TandemEmbedded", folder: "Client", imports: ["Tandem", "TandemDaemon"],
             hasFrontPage: false),

@@ -48,7 +48,7 @@ enum PackageRules {
     /// Returns the targets of a manifest, which must be formatted like this package's.
     static func targets(in text: String) -> [String: Declared] {
         var found: [String: Declared] = [:]
-        let kinds = [".target(", ".executableTarget(", ".systemLibrary("]
+        let kinds = [".target(", ".executableTarget(", ".systemLibrary(", ".macro("]
         let flat = text.split(separator: "\n").joined(separator: " ")
         for piece in kinds.flatMap({ flat.pieces(after: $0) }) {
             guard let name = piece.quoted(after: "name: ") else { continue }

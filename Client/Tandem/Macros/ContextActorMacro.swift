@@ -1,0 +1,22 @@
+#if Macros
+/// Gives an actor a container and a context of its own.
+///
+///     @ContextActor(mergesAutomatically: true)
+///     actor Scorer {
+///         func add(_ wins: Int, to id: TypedID<Team>) async throws {
+///             try await context.existingObject(with: id).wins += wins
+///             try await context.save()
+///         }
+///     }
+///     let scorer = Scorer(container: container)
+///
+/// Adds the properties `container` and `context`, and `init(container:)` unless the actor declares
+/// an initializer. The context is made at its first use, so that it belongs to the actor.
+/// - Parameters:
+///   - name: The name under which the journal lists the saves; by default, that of the actor.
+///   - mergesAutomatically: Whether the context merges saves by others automatically.
+@attached(
+    member, names: named(container), named(context), named(madeContext), named(init(container:)))
+public macro ContextActor(name: String? = nil, mergesAutomatically: Bool = false) =
+    #externalMacro(module: "TandemMacroPlugin", type: "ContextActorMacro")
+#endif

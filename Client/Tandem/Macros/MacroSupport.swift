@@ -1,0 +1,51 @@
+#if Macros
+public import FoundationEssentials
+public import TandemModel
+
+/// An option of an attribute that belongs to its entity.
+public enum AttributeOption: Sendable {
+    /// No two objects of the entity have the same value.
+    case unique
+    /// The attribute has an index.
+    case indexed
+}
+
+/// The root of the key paths with which relationships name their inverses, such as `\.team`.
+@dynamicMemberLookup
+public struct InverseName: Sendable {
+    /// A property with any name.
+    public subscript(dynamicMember name: String) -> InverseName { self }
+}
+
+extension AttributeType {
+    /// The type of the attribute values that a Swift type converts to.
+    ///
+    ///     Attribute("level", AttributeType(of: Level.self))
+    public init<Converted: AttributeConvertible>(of type: Converted.Type) {
+        guard let found = Converted.zero.attributeValue.type else {
+            preconditionFailure("\(type).zero must not convert to null.")
+        }
+        self = found
+    }
+
+    /// Unavailable for objects: a property that refers to objects is a relationship.
+    @available(*, unavailable, message: "a relationship needs @Relationship(inverse:)")
+    public init<Object: ManagedObject>(of type: Object.Type) {
+        preconditionFailure("A relationship needs @Relationship(inverse:).")
+    }
+}
+
+extension URL {
+    /// This URL as an attribute value.
+    public var attributeValue: Value { .url(absoluteString) }
+}
+
+extension Managed {
+    /// Creates a wrapper of the property with a name; the macro `Model` uses it.
+    ///
+    /// The initial value is never evaluated here: it is the default of the entity's attribute.
+    public init(wrappedValue: @autoclosure () -> Value, declaring name: String) {
+        self.init(name)
+    }
+}
+#endif

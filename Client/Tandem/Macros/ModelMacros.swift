@@ -1,0 +1,97 @@
+#if Macros
+public import TandemModel
+
+/// Declares the entity of a ``ManagedObject`` subclass from its stored properties.
+///
+///     @Model
+///     final class Team: ManagedObject {
+///         #Index<Team>([\.zone, \.wins])
+///         @Attribute(.unique) var name: String
+///         var zone: String = "Europe"
+///         var wins: Int = 0
+///         @Relationship(inverse: \.team, deleteRule: .cascade) var players: Set<Player>
+///     }
+///
+/// Adds ``Managed`` to the properties, the static property `entity`, and the conformance to
+/// ``ManagedEntity``. <doc:Macros> shows the expansion.
+/// - Parameters:
+///   - name: The name of the entity; by default, that of the class.
+///   - parent: The superclass if it is a model class; nil if another class lies between this one
+///     and ``ManagedObject``.
+///   - renamedFrom: The name of the entity in an earlier model.
+@attached(member, names: named(entity), named(checkInverses))
+@attached(memberAttribute)
+@attached(extension, conformances: ManagedEntity)
+public macro Model(
+    _ name: String? = nil, parent: (any ManagedEntity.Type)? = nil, renamedFrom: String? = nil
+) = #externalMacro(module: "TandemMacroPlugin", type: "ModelMacro")
+
+/// Sets options of an attribute in a class with ``Model(_:parent:renamedFrom:)``.
+///
+///     @Attribute(.unique) var name: String
+///     @Attribute(min: 0, max: 7) var wins: Int = 0
+///     @Attribute(derived: .count("players")) var playerCount: Int
+///
+/// A property needs no macro if it has no options. All parameters but the options are those of
+/// `TandemModel.Attribute`.
+@attached(peer)
+public macro Attribute(
+    _ options: AttributeOption..., values: [Value]? = nil, min: NumberLimit? = nil,
+    max: NumberLimit? = nil, pattern: String? = nil, derived: Derivation? = nil,
+    renamedFrom: String? = nil
+) = #externalMacro(module: "TandemMacroPlugin", type: "PropertyMacro")
+
+/// Names an attribute unlike its Swift property, and sets its options.
+///
+///     @Attribute("zone_name", .indexed, renamedFrom: "region") var zone: String
+@attached(peer)
+public macro Attribute(
+    _ name: String, _ options: AttributeOption..., values: [Value]? = nil,
+    min: NumberLimit? = nil, max: NumberLimit? = nil, pattern: String? = nil,
+    derived: Derivation? = nil, renamedFrom: String? = nil
+) = #externalMacro(module: "TandemMacroPlugin", type: "PropertyMacro")
+
+/// Declares a relationship in a class with ``Model(_:parent:renamedFrom:)``.
+///
+///     @Relationship(inverse: \.team, deleteRule: .cascade) var players: Set<Player>
+///     @Relationship(inverse: \.members, min: 1) var order: [Player]   // an ordered relationship
+///     @Relationship(inverse: \.players) var team: Team?
+///
+/// The inverse is required, and begins with `\.`: the compiler could not resolve `\Player.team`
+/// and `\Team.players` that refer to each other in macros.
+/// - Parameters:
+///   - name: The name of the relationship; by default, that of the Swift property.
+///   - entity: The name of the other entity; by default, that of its class.
+///   - inverse: The inverse relationship.
+///   - deleteRule: The effect of this object's deletion on the objects at the other end.
+///   - optional: Whether the relationship may be empty.
+///   - min: The minimum number of members.
+///   - max: The maximum number of members.
+///   - renamedFrom: The name of the relationship in an earlier model.
+@attached(peer)
+public macro Relationship(
+    _ name: String? = nil, to entity: String? = nil,
+    inverse: KeyPath<InverseName, InverseName>? = nil, deleteRule: DeleteRule = .nullify,
+    optional: Bool = true, min: Int? = nil, max: Int? = nil, renamedFrom: String? = nil
+) = #externalMacro(module: "TandemMacroPlugin", type: "PropertyMacro")
+
+/// Leaves a stored property out of the entity of a class with ``Model(_:parent:renamedFrom:)``.
+///
+///     @Transient var isExpanded = false
+@attached(peer)
+public macro Transient() = #externalMacro(module: "TandemMacroPlugin", type: "PropertyMacro")
+
+/// Declares indexes of an entity, each over one or more properties.
+///
+///     #Index<Team>([\.zone, \.wins], [\.founded])
+@freestanding(declaration)
+public macro Index<Root: ManagedObject>(_ properties: [PartialKeyPath<Root>]...) =
+    #externalMacro(module: "TandemMacroPlugin", type: "PropertyListMacro")
+
+/// Declares lists of properties whose combined values are unique in an entity.
+///
+///     #Unique<Team>([\.name, \.zone])
+@freestanding(declaration)
+public macro Unique<Root: ManagedObject>(_ properties: [PartialKeyPath<Root>]...) =
+    #externalMacro(module: "TandemMacroPlugin", type: "PropertyListMacro")
+#endif

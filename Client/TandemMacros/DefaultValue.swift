@@ -1,0 +1,66 @@
+#if Macros
+import SwiftSyntax
+
+/// The initial value of a stored property as the default of its attribute.
+struct DefaultValue {
+    let expression: ExprSyntax
+
+    /// Whether the property is declared as nil, which is no default.
+    var isNil: Bool { expression.is(NilLiteralExprSyntax.self) }
+
+    /// Whether the property is declared as nil or without members, as relationships may be.
+    var isEmpty: Bool {
+        isNil || expression.as(ArrayExprSyntax.self)?.elements.isEmpty == true
+    }
+
+    /// Whether each evaluation has another value, as that of `Date()` has.
+    var isDynamic: Bool {
+        if let call = expression.as(FunctionCallExprSyntax.self) {
+            let name = call.calledExpression.trimmedDescription
+            return call.arguments.isEmpty && ["Date", "UUID", ".init"].contains(name)
+        }
+        return [".now", "Date.now"].contains(expression.trimmedDescription)
+    }
+
+    /// The name of the literal's type, or nil for any other expression.
+    var literalType: String? {
+        if isNumber(IntegerLiteralExprSyntax.self) { return "Int" }
+        if isNumber(FloatLiteralExprSyntax.self) { return "Double" }
+        if expression.is(BooleanLiteralExprSyntax.self) { return "Bool" }
+        return expression.is(StringLiteralExprSyntax.self) ? "String" : nil
+    }
+
+    /// Returns the code of the attribute value that this expression of a type converts to.
+    ///
+    /// `attributeType` is nil for types that are not built in.
+    func code(_ type: TypeSyntax, _ attributeType: String?, isOptional: Bool) -> String {
+        let text = expression.trimmedDescription
+        switch (attributeType, literalType) {
+        case ("int", "Int"), ("double", "Double"), ("double", "Int"), ("bool", "Bool"):
+            return ".\(attributeType ?? "")(\(text))"
+        case ("string", "String") where expression.isPlainText: return ".string(\(text))"
+        default: break
+        }
+        return isOptional
+            ? "(\(text) as \(type.trimmed)?)?.attributeValue ?? .null"
+            : "(\(text) as \(type.trimmed)).attributeValue"
+    }
+
+    /// Whether the expression is a literal of a kind, or its negative.
+    private func isNumber(_ kind: (some ExprSyntaxProtocol).Type) -> Bool {
+        if let negative = expression.as(PrefixOperatorExprSyntax.self) {
+            return negative.operator.text == "-" && negative.expression.is(kind)
+        }
+        return expression.is(kind)
+    }
+}
+
+extension ExprSyntax {
+    /// Whether the expression is a string literal on one line without interpolation.
+    var isPlainText: Bool {
+        guard let text = self.as(StringLiteralExprSyntax.self) else { return false }
+        return text.openingQuote.tokenKind == .stringQuote
+            && text.segments.allSatisfy { $0.is(StringSegmentSyntax.self) }
+    }
+}
+#endif

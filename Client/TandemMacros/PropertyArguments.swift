@@ -1,0 +1,60 @@
+#if Macros
+import SwiftSyntax
+
+/// The arguments of `@Attribute`, `@Relationship` or `@Model`.
+struct PropertyArguments {
+    /// The literal of the name, which is the first argument.
+    private(set) var name: StringLiteralExprSyntax?
+    /// The names of the options, such as `unique`.
+    private(set) var options: Set<String> = []
+    /// The arguments with labels, in order.
+    private(set) var labelled: [(label: String, value: ExprSyntax)] = []
+
+    /// Reads the arguments, and reports a name that is not a plain text.
+    init(_ attribute: AttributeSyntax?, _ problems: inout Problems) {
+        guard let list = attribute?.arguments?.as(LabeledExprListSyntax.self) else { return }
+        for argument in list {
+            let value = argument.expression
+            if let label = argument.label {
+                labelled.append((label.plainText, value))
+            } else if let option = value.as(MemberAccessExprSyntax.self) {
+                options.insert(option.declName.baseName.plainText)
+            } else if value.isPlainText {
+                name = value.as(StringLiteralExprSyntax.self)
+            } else if !value.is(NilLiteralExprSyntax.self) {
+                problems.report(
+                    "name", at: value, "a name must be a string literal without interpolation")
+            }
+        }
+    }
+
+    /// Returns the argument with a label.
+    subscript(label: String) -> ExprSyntax? { labelled.first { $0.label == label }?.value }
+
+    /// Returns the argument with a label, or nil if that is missing or `nil`.
+    func value(_ label: String) -> ExprSyntax? {
+        self[label].flatMap { $0.is(NilLiteralExprSyntax.self) ? nil : $0 }
+    }
+
+    /// Returns the arguments as code, without those with other labels.
+    func code(without labels: Set<String> = []) -> [String] {
+        labelled.filter { !labels.contains($0.label) }
+            .map { "\($0.label): \($0.value.trimmedDescription)" }
+    }
+}
+
+extension AttributeListSyntax {
+    /// Returns the first attribute with a name, such as `Attribute`.
+    func first(named name: String) -> AttributeSyntax? {
+        lazy.compactMap { $0.as(AttributeSyntax.self) }.first { $0.plainName == name }
+    }
+}
+
+extension AttributeSyntax {
+    /// The name without module.
+    var plainName: String {
+        if let member = attributeName.as(MemberTypeSyntax.self) { return member.name.plainText }
+        return attributeName.as(IdentifierTypeSyntax.self)?.name.plainText ?? ""
+    }
+}
+#endif

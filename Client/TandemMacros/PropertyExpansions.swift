@@ -1,0 +1,41 @@
+#if Macros
+public import SwiftSyntax
+import SwiftSyntaxBuilder
+public import SwiftSyntaxMacros
+
+/// The expansion of `@Attribute`, `@Relationship` and `@Transient`: nothing, because `@Model` reads
+/// them.
+open class PropertyExpansion: PeerMacro {
+    /// Returns nothing, and reports a use outside a class with `@Model`.
+    public static func expansion(
+        of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol,
+        in context: some MacroExpansionContext
+    ) throws -> [DeclSyntax] {
+        context.reportOutsideModel(node, name: "@\(node.plainName)")
+        return []
+    }
+}
+
+/// The expansion of `#Index` and `#Unique`: nothing, because `@Model` reads them.
+open class PropertyListExpansion: DeclarationMacro {
+    /// Returns nothing, and reports a use outside a class with `@Model`.
+    public static func expansion(
+        of node: some FreestandingMacroExpansionSyntax, in context: some MacroExpansionContext
+    ) throws -> [DeclSyntax] {
+        context.reportOutsideModel(node, name: "#\(node.macroName.plainText)")
+        return []
+    }
+}
+
+extension MacroExpansionContext {
+    /// Reports a macro outside a class with `@Model`, where nothing reads it.
+    fileprivate func reportOutsideModel(_ node: some SyntaxProtocol, name: String) {
+        let owner = lexicalContext.first?.as(ClassDeclSyntax.self)
+        guard owner?.attributes.first(named: "Model") == nil else { return }
+        var problems = Problems()
+        problems.report(
+            "outside", at: node, "`\(name)` has an effect only in a class with `@Model`")
+        problems.emit(in: self)
+    }
+}
+#endif
