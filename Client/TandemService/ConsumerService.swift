@@ -38,9 +38,10 @@ public struct ConsumerService<Object: ManagedEntity>: Service {
 
     /// Processes changes until the group shuts down.
     ///
-    /// Throws the errors of ``Tandem/PersistentContainer/consumer(named:at:)``, among them
-    /// `consumerInUse` while another process holds the name, those of the sequence, and those of
-    /// `process`.
+    /// A lost connection is waited for. Throws the errors of
+    /// ``Tandem/PersistentContainer/consumer(named:at:)``, among them `consumerInUse` while another
+    /// process holds the name, those of the sequence, of
+    /// ``Tandem/JournalConsumer/acknowledge(_:)-(Position)`` and of `process`.
     public func run() async throws {
         let consumer = try await container.consumer(named: name)
         let changes: HistoryChanges<Object> = consumer.changes(matching: filter)

@@ -4,7 +4,7 @@ public import Tandem
 extension PersistentContainer {
     /// Logs the operations of the container and the changes of its connection.
     ///
-    /// Call it right after the container was created: contexts that exist already don't log.
+    /// Call it once, right after the container was created: contexts that exist already don't log.
     ///
     ///     let container = PersistentContainer(entities: [Team.self], author: "scores")
     ///     container.log(to: Logger(label: "scores.store"))
@@ -16,8 +16,8 @@ extension PersistentContainer {
     /// | notice | `connection lost`, `restored`, `readOnly`, `writable` | position, reason |
     ///
     /// Operations that `TANDEM_DEBUG` names are logged whatever the logger's level, and no longer
-    /// written to standard error. Cost: for each operation that is logged, making its texts; nothing
-    /// if the logger ignores debug messages.
+    /// written to standard error. The logger's level is read once, by this call. Cost: making the
+    /// texts of each operation that is logged; two readings of the clock for one that is not.
     public func log(to logger: Logger) {
         let named = logger.with(level: .trace)
         let topics = OperationLog.namedTopics

@@ -12,8 +12,8 @@ extension PersistentContainer {
     ///
     /// | metric | type | dimensions |
     /// |---|---|---|
-    /// | `tandem_operation_duration` | timer | `operation`: connect, merge, fetch, fault, save |
-    /// | `tandem_operation_failures` | counter | `operation` |
+    /// | `tandem_operation_duration` | timer | `operation`: merge, fetch, fault, save |
+    /// | `tandem_operation_failures` | counter | `operation`: also connect |
     ///
     /// The daemon's own metrics are printed by `tandem metrics`. Cost: for each operation, making
     /// the texts that a log would have, and two calls of the backend.
@@ -36,8 +36,9 @@ extension PersistentContainer {
             })
         let receiver = OperationLog.Receiver(Set(OperationLog.Topic.allCases)) { entry in
             guard let meters = meters[entry.topic] else { return }
-            meters.duration.recordNanoseconds(Int64(clamping: entry.nanoseconds))
             if entry.isFailure { meters.failures.increment() }
+            if entry.isUnthrownFailure { return }
+            meters.duration.recordNanoseconds(Int64(clamping: entry.nanoseconds))
         }
         core.log.add(receiver)
     }

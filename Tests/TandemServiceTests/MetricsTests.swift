@@ -32,4 +32,24 @@ import Testing
         #expect(try durations("fetch").count == 1)
         #expect(try failures("fetch") == 0)
     }
+
+    @Test func `a logger does not replace the metrics`() async throws {
+        let container = try PersistentContainer.inMemory(entities: [Item.self])
+        let output = LogLines(.debug)
+        container.measure(with: backend)
+        container.log(to: output.logger)
+        try await container.save("tea")
+        #expect(try durations("save").count == 1)
+        #expect(await output.next("save") != nil)
+    }
+
+    @Test func `a refused connection is a failure without a duration`() async throws {
+        var limits = ClientLimits()
+        limits.absentMilliseconds = 1
+        let container = PersistentContainer(
+            entities: [Item.self], socket: "/nonexistent/socket", limits: limits)
+        container.measure(with: backend)
+        await #expect(throws: TandemError.self) { try await container.save("tea") }
+        #expect(try failures("connect") > 0 && durations("connect").isEmpty)
+    }
 }

@@ -68,7 +68,6 @@ final class Connection: Sendable {
 
     /// The session as last known; nil before the first connection.
     var knownSession: ServerState? { state.withLock { $0.session } }
-
     /// The generation of the last known session.
     var knownGeneration: Int? { state.withLock { $0.session?.generation } }
 

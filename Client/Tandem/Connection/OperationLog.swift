@@ -4,7 +4,7 @@ import TandemModel
 /// A log of the connecting, merges, fetches, faults and saves of a container.
 ///
 /// Each finished operation goes to the receivers: to standard error if `TANDEM_DEBUG` names its
-/// topic, and to a logger or a metrics backend that an app has.
+/// topic, and to the logger and the metrics backend of the app.
 package struct OperationLog: Sendable {
     /// The kinds of operations.
     package enum Topic: String, CaseIterable, Sendable { case connect, merge, fetch, fault, save }
@@ -17,7 +17,9 @@ package struct OperationLog: Sendable {
         package let fields: [(name: String, value: String)]
         /// The duration.
         package let nanoseconds: UInt64
-        /// Whether nobody but the log learns of the operation's failure, because no call throws it.
+        /// Whether the operation failed without an error thrown to a caller.
+        ///
+        /// The duration of such an entry says little: a lost connection lasted that long.
         package let isUnthrownFailure: Bool
 
         /// Whether the operation failed.
@@ -29,7 +31,7 @@ package struct OperationLog: Sendable {
             return "\(micros / 1_000).\(String(micros % 1_000 + 1_000).dropFirst())"
         }
 
-        /// The entry as a line for people, with its end.
+        /// The entry as one line of text, with the line feed.
         fileprivate var line: String {
             let all = fields + [("ms", milliseconds)]
             let text = all.map { "\($0.name)=\(OperationLog.plain($0.value))" }
@@ -65,7 +67,7 @@ package struct OperationLog: Sendable {
     /// The topics that the environment names.
     package static var namedTopics: Set<Topic> { standardError?.topics ?? [] }
 
-    private var receivers: [Receiver]
+    private let receivers: [Receiver]
     private let clock: any Clock
 
     /// Creates a log that writes lines on the topics in a text; returns nil if the text names none.
@@ -93,11 +95,9 @@ package struct OperationLog: Sendable {
 
     private var topics: Set<Topic> { receivers.reduce(into: []) { $0.formUnion($1.topics) } }
 
-    /// Returns a log with one more receiver.
-    func adding(_ receiver: Receiver) -> OperationLog {
-        var log = self
-        log.receivers.append(receiver)
-        return log
+    /// Returns a log with the receivers of both.
+    func adding(_ other: OperationLog) -> OperationLog {
+        OperationLog(receivers + other.receivers, clock: clock)
     }
 
     func logs(_ topic: Topic) -> Bool { receivers.contains { $0.topics.contains(topic) } }
@@ -153,23 +153,30 @@ package struct OperationLog: Sendable {
 /// The log of a connection, to which receivers can be added while it runs.
 package final class ConnectionLog: Sendable {
     private struct State {
-        var log = OperationLog.standardError
-        var isStandardError = true
+        /// The log of `TANDEM_DEBUG`, until a logger replaces it.
+        var standardError = OperationLog.standardError
+        /// The log of the app's receivers; nil without receivers.
+        var own: OperationLog?
     }
 
     private let state = Locked(State())
 
     /// The log; nil without receivers.
-    var current: OperationLog? { state.withLock { $0.log } }
+    var current: OperationLog? {
+        state.withLock { state in
+            guard let own = state.own else { return state.standardError }
+            return state.standardError?.adding(own) ?? own
+        }
+    }
 
     /// Adds a receiver for contexts that are made from now on.
     ///
     /// If it replaces standard error, the lines of `TANDEM_DEBUG` end.
     package func add(_ receiver: OperationLog.Receiver, replacesStandardError: Bool = false) {
         state.withLock { state in
-            if state.isStandardError, replacesStandardError { state.log = nil }
-            state.isStandardError = state.isStandardError && !replacesStandardError
-            state.log = state.log?.adding(receiver) ?? OperationLog([receiver])
+            if replacesStandardError { state.standardError = nil }
+            let added = OperationLog([receiver])
+            state.own = state.own?.adding(added) ?? added
         }
     }
 }

@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// An actor that works beside other processes: it removes what is done and counts what is left.
+// An actor that deletes completed items and counts the rest, while other processes save.
 let package = Package(
     name: "archiver",
     dependencies: [

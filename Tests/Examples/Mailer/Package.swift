@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A service that writes a line for each thing that was done, exactly once.
+// A service that writes one line per completed item, exactly once.
 let package = Package(
     name: "mailer",
     dependencies: [
