@@ -86,7 +86,7 @@ let package = Package(
         .executable(name: "tandem", targets: ["tandem"]),
     ],
     traits: [
-        .trait(name: "Macros", description: "Provides @Model and its like; needs swift-syntax.")
+        .trait(name: "Macros", description: "Provides the model macros; needs swift-syntax.")
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-algorithms", from: "1.2.1"),
