@@ -113,7 +113,7 @@ let package = Package(
         .trait(
             name: "Services",
             description: "TandemService: logging, metrics, and consumers in a group of services"),
-        .trait(name: "Macros", description: "Provides @Model and its like; needs swift-syntax."),
+        .trait(name: "Macros", description: "Provides the model macros; needs swift-syntax."),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-algorithms", from: "1.2.1"),

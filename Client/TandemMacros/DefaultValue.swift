@@ -13,13 +13,29 @@ struct DefaultValue {
         isNil || expression.as(ArrayExprSyntax.self)?.elements.isEmpty == true
     }
 
-    /// Whether each evaluation has another value, as that of `Date()` has.
-    var isDynamic: Bool {
-        if let call = expression.as(FunctionCallExprSyntax.self) {
-            let name = call.calledExpression.trimmedDescription
-            return call.arguments.isEmpty && ["Date", "UUID", ".init"].contains(name)
+    /// Returns whether each evaluation has another value, as that of `Date()` has.
+    ///
+    /// `attributeType` is nil for types that are not built in.
+    func isDynamic(_ attributeType: String?) -> Bool {
+        let types = ["date": "Date", "uuid": "UUID"]
+        // The type of an implicit member, such as `.now`.
+        let implied = attributeType.flatMap { types[$0] }
+        guard let call = expression.as(FunctionCallExprSyntax.self) else {
+            let member = expression.as(MemberAccessExprSyntax.self)
+            return member?.declName.baseName.plainText == "now"
+                && (member?.base.map(\.libraryType) ?? implied) == "Date"
         }
-        return [".now", "Date.now"].contains(expression.trimmedDescription)
+        let callee = call.calledExpression
+        var type = callee.libraryType
+        if let member = callee.as(MemberAccessExprSyntax.self),
+            member.declName.baseName.plainText == "init"
+        {
+            type = member.base.map(\.libraryType) ?? implied
+        }
+        switch call.arguments.first?.label?.plainText {
+        case nil: return call.arguments.isEmpty && types.values.contains(type ?? "")
+        case let label?: return type == "Date" && label == "timeIntervalSinceNow"
+        }
     }
 
     /// The name of the literal's type, or nil for any other expression.
@@ -56,6 +72,16 @@ struct DefaultValue {
 }
 
 extension ExprSyntax {
+    /// The last component of an expression that may name a type of the standard library or
+    /// Foundation, such as `Foundation.Date`.
+    fileprivate var libraryType: String? {
+        if let name = self.as(DeclReferenceExprSyntax.self) { return name.baseName.plainText }
+        guard let member = self.as(MemberAccessExprSyntax.self), let module = member.base,
+            PropertyType.libraries.contains(module.trimmedDescription)
+        else { return nil }
+        return member.declName.baseName.plainText
+    }
+
     /// Whether the expression is a string literal on one line without interpolation.
     var isPlainText: Bool {
         guard let text = self.as(StringLiteralExprSyntax.self) else { return false }

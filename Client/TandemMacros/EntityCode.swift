@@ -3,8 +3,10 @@ import SwiftSyntax
 import SwiftSyntaxBuilder
 
 extension ModelDeclaration {
-    /// The members that `@Model` adds: `entity`, and a function that compiles only if the inverses
-    /// exist.
+    /// The members that `@Model` adds: `entity`, and a function that compiles only if each
+    /// inverse is a property of the other class.
+    ///
+    /// Whether that property is a relationship is checked when the model is applied.
     var members: [DeclSyntax] {
         let inverses = properties.compactMap(\.inverse)
         guard !inverses.isEmpty else { return [entityMember] }

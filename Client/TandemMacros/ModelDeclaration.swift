@@ -45,28 +45,50 @@ struct ModelDeclaration {
             return false
         }
         guard superclass == nil else { return true }
-        var new = syntax
-        new.name.trailingTrivia = []
-        let first = InheritedTypeSyntax(type: TypeSyntax("ManagedObject"))
-        let others = syntax.inheritanceClause.map { Array($0.inheritedTypes) } ?? []
-        let separated = first.with(\.trailingComma, .commaToken(trailingTrivia: .space))
-        new.inheritanceClause = InheritanceClauseSyntax(
-            colon: .colonToken(trailingTrivia: .space),
-            inheritedTypes: InheritedTypeListSyntax(
-                others.isEmpty ? [first] : [separated] + others),
-            trailingTrivia: others.isEmpty ? .space : [])
         problems.report(
             "superclass", at: syntax.name,
             "`\(syntax.name.text)` has no superclass; write `class \(syntax.name.text): ManagedObject`",
-            fix: .replacing("inherit from `ManagedObject`", syntax, with: new))
+            fix: .replacing("inherit from `ManagedObject`", syntax, with: inheriting))
         return false
     }
 
-    /// The first inherited type, unless it is a protocol that classes of objects often declare.
-    private var superclass: TypeSyntax? {
-        guard let first = syntax.inheritanceClause?.inheritedTypes.first?.type else { return nil }
-        return ["ManagedEntity", "CustomStringConvertible"].contains(first.lastName) ? nil : first
+    /// The class as a subclass of `ManagedObject`, without the conformances that a subclass can't
+    /// declare.
+    private var inheriting: ClassDeclSyntax {
+        let kept = (syntax.inheritanceClause?.inheritedTypes.map(\.type.trimmed) ?? [])
+            .filter { !Self.declaredByObjects.contains($0.lastName) }
+        let types = [TypeSyntax("ManagedObject")] + kept
+        var new = syntax
+        new.name.trailingTrivia = []
+        new.inheritanceClause = InheritanceClauseSyntax(
+            colon: .colonToken(trailingTrivia: .space),
+            inheritedTypes: InheritedTypeListSyntax(
+                types.enumerated().map { index, type in
+                    let comma = TokenSyntax.commaToken(trailingTrivia: .space)
+                    return InheritedTypeSyntax(
+                        type: type, trailingComma: index < types.count - 1 ? comma : nil)
+                }),
+            trailingTrivia: syntax.inheritanceClause?.trailingTrivia ?? syntax.name.trailingTrivia)
+        return new
     }
+
+    /// `ManagedObject` if the class declares it; otherwise the first inherited type, unless it is a
+    /// protocol that classes of objects often declare.
+    private var superclass: TypeSyntax? {
+        let types = syntax.inheritanceClause?.inheritedTypes.map(\.type) ?? []
+        if let object = types.first(where: { $0.lastName == "ManagedObject" }) { return object }
+        return types.first.flatMap { Self.protocols.contains($0.lastName) ? nil : $0 }
+    }
+
+    private static let protocols = declaredByObjects.union([
+        "Codable", "Comparable", "CustomStringConvertible", "ManagedEntity", "ObservableObject",
+    ])
+
+    /// The protocols of which `ManagedObject` declares that it conforms, or that it does not.
+    private static let declaredByObjects: Set = [
+        "CustomDebugStringConvertible", "Equatable", "Hashable", "Identifiable", "Observable",
+        "Sendable",
+    ]
 
     /// Reads the parent, which must be stated for each superclass but `ManagedObject`.
     private mutating func readParent(
@@ -78,7 +100,7 @@ struct ModelDeclaration {
             guard superclass.lastName != "ManagedObject" else { return true }
             problems.report(
                 "parent", at: superclass,
-                "`\(name)` is not `ManagedObject`; write `@Model(parent: \(name).self)`, or `@Model(parent: nil)` if `\(name)` has no entity",
+                "`\(name)` is not `ManagedObject`; write `@Model(parent: \(name).self)` for a parent class, `@Model(parent: nil)` for a class without an entity, or `ManagedObject, \(name)` for a protocol",
                 fix: .replacing(
                     "write `parent: \(name).self`", node,
                     with: Self.adding("parent: \(name).self", to: node)))
@@ -197,7 +219,8 @@ struct ModelDeclaration {
             return nil
         }
         guard let found = properties.first(where: { $0.name.plainText == name.plainText }) else {
-            // It may be inherited, and then has the same name in the entity.
+            // It may be inherited. Its stored name is not known here, so the list is right only if
+            // that is the name of the Swift property.
             if parent != nil { return name.plainText }
             problems.report(
                 "path", at: name,

@@ -19,7 +19,8 @@ struct ModelProperty {
     var isUnique = false
     /// Whether the attribute has the option `indexed`.
     var isIndexed = false
-    /// The declaration that compiles only if the inverse exists; nil for an attribute.
+    /// The declaration that compiles only if the inverse is a property of the other class; nil for
+    /// an attribute.
     var inverse: String?
 
     /// The attribute that exposes the property.
@@ -49,7 +50,7 @@ struct ModelProperty {
         var list = ["\"\(storedName)\"", type.code]
         if !type.isOptional { list.append("optional: false") }
         if let value = stored.initialValue, !value.isNil {
-            guard !value.isDynamic else {
+            guard !value.isDynamic(type.builtIn) else {
                 problems.report(
                     "default", at: value.expression,
                     "the default of an attribute is a constant; set `\(stored.name.text)` after each insert instead"
@@ -90,13 +91,13 @@ struct ModelProperty {
                 fix: stored.replacingType(with: "\(stored.type.trimmed)?"))
         case .builtIn(let type, let attributeType, let isOptional):
             return AttributeCode(type: type, builtIn: attributeType, isOptional: isOptional)
-        case .members(let element, _) where element.trimmedDescription == "UInt8":
-            problems.reportType(of: stored, alternative: "Data")
         case .members(let element, _):
             problems.report(
                 "relationship", at: stored.type,
                 "`\(stored.name.text)` refers to several `\(element.trimmed)`; write `@Relationship(inverse: \\.…)` before it, with the name of the inverse",
                 fix: stored.addingRelationship)
+        case .values:
+            problems.reportValues(of: stored)
         case .unsupported(let alternative):
             problems.reportType(of: stored, alternative: alternative)
         }
@@ -108,7 +109,14 @@ struct ModelProperty {
     private static func relationship(
         _ stored: StoredProperty, _ problems: inout Problems
     ) -> ModelProperty? {
-        let arguments = PropertyArguments(stored.relationship, &problems)
+        let arguments = PropertyArguments(stored.relationship)
+        if let name = arguments.unlabelled.first {
+            // The fix for a missing inverse removes the name, too.
+            problems.report(
+                "name", at: name,
+                "a relationship has the name of its Swift property; remove the argument `\(name.trimmed)`",
+                fix: arguments["inverse"].flatMap { _ in stored.removingName })
+        }
         let type = relationshipType(stored, &problems)
         let inverse = inverse(stored, arguments, &problems)
         if let value = stored.initialValue, !value.isEmpty {
@@ -133,7 +141,7 @@ struct ModelProperty {
     private static func relationshipType(
         _ stored: StoredProperty, _ problems: inout Problems
     ) -> (destination: TypeSyntax, isToMany: Bool, isOrdered: Bool)? {
-        switch PropertyType(stored.type) {
+        switch PropertyType(stored.type, ofRelationship: true) {
         case .named(let type, isOptional: true): return (type, false, false)
         case .members(let element, let isOrdered): return (element, true, isOrdered)
         case .named(let type, isOptional: false):
@@ -141,6 +149,8 @@ struct ModelProperty {
                 "type", at: stored.type,
                 "a to-one relationship is optional; write `\(type.trimmed)?`",
                 fix: stored.replacingType(with: "\(type.trimmed)?"))
+        case .values:
+            problems.reportValues(of: stored)
         case .unsupported(let alternative?):
             problems.reportType(of: stored, alternative: alternative)
         case .builtIn, .unsupported:
@@ -178,17 +188,26 @@ extension Problems {
     /// Reports a type that no property of an entity can have.
     mutating func reportType(of stored: StoredProperty, alternative: String?) {
         let name = stored.type.trimmedDescription
+        let kind = stored.relationship == nil ? "an attribute" : "a relationship"
         guard let alternative else {
             report(
                 "type", at: stored.type,
-                "`\(name)` is not the type of an attribute; write `@Transient` before the property to leave it out"
+                "`\(name)` is not the type of \(kind); write `@Transient` before the property to leave it out"
             )
             return
         }
         report(
             "type", at: stored.type,
-            "`\(name)` is not the type of an attribute; write `\(alternative)`",
+            "`\(name)` is not the type of \(kind); write `\(alternative)`",
             fix: stored.replacingType(with: alternative))
+    }
+
+    /// Reports a collection of values.
+    mutating func reportValues(of stored: StoredProperty) {
+        report(
+            "type", at: stored.type,
+            "`\(stored.type.trimmed)` is not the type of an attribute or a relationship; wrap it in a struct that conforms to `CodableAttribute`"
+        )
     }
 }
 
@@ -211,9 +230,12 @@ extension KeyPathExprSyntax {
 }
 
 extension TypeSyntax {
-    /// The last component of the name.
+    /// The last component of the name, without attributes such as `@unchecked`.
     var lastName: String {
-        self.as(MemberTypeSyntax.self)?.name.plainText
+        if let attributed = self.as(AttributedTypeSyntax.self) {
+            return attributed.baseType.lastName
+        }
+        return self.as(MemberTypeSyntax.self)?.name.plainText
             ?? self.as(IdentifierTypeSyntax.self)?.name.plainText ?? trimmedDescription
     }
 }

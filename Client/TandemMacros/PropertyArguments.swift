@@ -9,15 +9,26 @@ struct PropertyArguments {
     private(set) var options: Set<String> = []
     /// The arguments with labels, in order.
     private(set) var labelled: [(label: String, value: ExprSyntax)] = []
+    /// The arguments without labels, in order.
+    private(set) var unlabelled: [ExprSyntax] = []
+
+    /// Reads the arguments, but not the name and the options.
+    init(_ attribute: AttributeSyntax?) {
+        guard let list = attribute?.arguments?.as(LabeledExprListSyntax.self) else { return }
+        for argument in list {
+            if let label = argument.label {
+                labelled.append((label.plainText, argument.expression))
+            } else {
+                unlabelled.append(argument.expression)
+            }
+        }
+    }
 
     /// Reads the arguments, and reports a name that is not a plain text.
     init(_ attribute: AttributeSyntax?, _ problems: inout Problems) {
-        guard let list = attribute?.arguments?.as(LabeledExprListSyntax.self) else { return }
-        for argument in list {
-            let value = argument.expression
-            if let label = argument.label {
-                labelled.append((label.plainText, value))
-            } else if let option = value.as(MemberAccessExprSyntax.self) {
+        self.init(attribute)
+        for value in unlabelled {
+            if let option = value.as(MemberAccessExprSyntax.self) {
                 options.insert(option.declName.baseName.plainText)
             } else if value.isPlainText {
                 name = value.as(StringLiteralExprSyntax.self)

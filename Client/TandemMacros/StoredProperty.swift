@@ -139,28 +139,31 @@ struct StoredProperty {
         return .replacing("write `@Relationship(inverse:)`", variable, with: new)
     }
 
-    /// A fix that adds the inverse to `@Relationship`.
+    /// A fix that adds the inverse to `@Relationship`, and removes arguments without labels.
     var addingInverse: FixIt? {
         guard let relationship else { return nil }
-        let others = PropertyArgumentsText(relationship).text
-        let new = AttributeSyntax("@Relationship(\(raw: others))")
+        let arguments = PropertyArguments(relationship)
+        var list = arguments.code()
+        list.insert(
+            "inverse: \\.<#inverse#>", at: arguments.labelled.first?.label == "to" ? 1 : 0)
+        return replacing(relationship, arguments: list, "name the inverse")
+    }
+
+    /// A fix that removes the arguments of `@Relationship` without labels.
+    var removingName: FixIt? {
+        relationship.map {
+            replacing($0, arguments: PropertyArguments($0).code(), "remove the name")
+        }
+    }
+
+    /// Returns a fix that replaces the arguments of `@Relationship`.
+    private func replacing(
+        _ relationship: AttributeSyntax, arguments: [String], _ message: String
+    ) -> FixIt {
+        let new = AttributeSyntax("@Relationship(\(raw: arguments.joined(separator: ", ")))")
             .with(\.leadingTrivia, relationship.leadingTrivia)
             .with(\.trailingTrivia, relationship.trailingTrivia)
-        return .replacing("name the inverse", relationship, with: new)
-    }
-}
-
-/// The arguments of `@Relationship` after an inverse was added.
-private struct PropertyArgumentsText {
-    let text: String
-
-    init(_ relationship: AttributeSyntax) {
-        var arguments =
-            relationship.arguments?.as(LabeledExprListSyntax.self)?
-            .map { $0.with(\.trailingComma, nil).trimmedDescription } ?? []
-        let index = arguments.first?.hasPrefix("to:") == true ? 1 : 0
-        arguments.insert("inverse: \\.<#inverse#>", at: index)
-        text = arguments.joined(separator: ", ")
+        return .replacing(message, relationship, with: new)
     }
 }
 

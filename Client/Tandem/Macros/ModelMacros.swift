@@ -57,10 +57,10 @@ public macro Attribute(
 ///     @Relationship(inverse: \.members, min: 1) var order: [Player]   // an ordered relationship
 ///     @Relationship(inverse: \.players) var team: Team?
 ///
-/// The inverse is required, and begins with `\.`: the compiler could not resolve `\Player.team`
-/// and `\Team.players` that refer to each other in macros.
+/// The relationship has the name of its Swift property. The inverse is required, and begins with
+/// `\.`: the compiler could not resolve `\Player.team` and `\Team.players` that refer to each other
+/// in macros.
 /// - Parameters:
-///   - name: The name of the relationship; by default, that of the Swift property.
 ///   - entity: The name of the other entity; by default, that of its class.
 ///   - inverse: The inverse relationship.
 ///   - deleteRule: The effect of this object's deletion on the objects at the other end.
@@ -70,9 +70,9 @@ public macro Attribute(
 ///   - renamedFrom: The name of the relationship in an earlier model.
 @attached(peer)
 public macro Relationship(
-    _ name: String? = nil, to entity: String? = nil,
-    inverse: KeyPath<InverseName, InverseName>? = nil, deleteRule: DeleteRule = .nullify,
-    optional: Bool = true, min: Int? = nil, max: Int? = nil, renamedFrom: String? = nil
+    to entity: String? = nil, inverse: KeyPath<InverseName, InverseName>? = nil,
+    deleteRule: DeleteRule = .nullify, optional: Bool = true, min: Int? = nil, max: Int? = nil,
+    renamedFrom: String? = nil
 ) = #externalMacro(module: "TandemMacroPlugin", type: "PropertyMacro")
 
 /// Leaves a stored property out of the entity of a class with ``Model(_:parent:renamedFrom:)``.
@@ -84,6 +84,9 @@ public macro Transient() = #externalMacro(module: "TandemMacroPlugin", type: "Pr
 /// Declares indexes of an entity, each over one or more properties.
 ///
 ///     #Index<Team>([\.zone, \.wins], [\.founded])
+///
+/// The macro does not know the stored names of inherited properties. If one differs from the Swift
+/// property, declare the list in the class that declares the property.
 @freestanding(declaration)
 public macro Index<Root: ManagedObject>(_ properties: [PartialKeyPath<Root>]...) =
     #externalMacro(module: "TandemMacroPlugin", type: "PropertyListMacro")
@@ -91,6 +94,9 @@ public macro Index<Root: ManagedObject>(_ properties: [PartialKeyPath<Root>]...)
 /// Declares lists of properties whose combined values are unique in an entity.
 ///
 ///     #Unique<Team>([\.name, \.zone])
+///
+/// The macro does not know the stored names of inherited properties. If one differs from the Swift
+/// property, declare the list in the class that declares the property.
 @freestanding(declaration)
 public macro Unique<Root: ManagedObject>(_ properties: [PartialKeyPath<Root>]...) =
     #externalMacro(module: "TandemMacroPlugin", type: "PropertyListMacro")

@@ -32,16 +32,43 @@ struct ErrorTests {
             fixed: "@Model\nclass Team: ManagedObject, ManagedEntity {}")
     }
 
+    @Test(arguments: [
+        "Codable", "Comparable", "Combine.ObservableObject", "CustomStringConvertible",
+        "Comparable, Codable",
+    ])
+    func `a protocol is no superclass`(name: String) {
+        expectErrors(
+            "@Model\nclass Team: \(name) {}",
+            ["2:7: `Team` has no superclass; write `class Team: ManagedObject`"],
+            fixed: "@Model\nclass Team: ManagedObject, \(name) {}")
+    }
+
+    @Test(arguments: [
+        "Identifiable", "Hashable", "Equatable", "Observable", "Sendable", "@unchecked Sendable",
+        "CustomDebugStringConvertible",
+    ])
+    func `the protocols of every object are not declared again`(name: String) {
+        let errors = ["2:7: `Team` has no superclass; write `class Team: ManagedObject`"]
+        expectErrors(
+            "@Model\nclass Team: \(name) {}", errors,
+            fixed: "@Model\nclass Team: ManagedObject {}")
+        expectErrors(
+            "@Model\nclass Team: Comparable, \(name) {}", errors,
+            fixed: "@Model\nclass Team: ManagedObject, Comparable {}")
+        // The compiler reports the order.
+        expectErrors("@Model\nclass Team: \(name), ManagedObject {}", [])
+    }
+
     @Test func `a superclass with an entity is the parent`() {
         expectErrors(
             "@Model class Comic: Book {}",
             [
-                "1:21: `Book` is not `ManagedObject`; write `@Model(parent: Book.self)`, or `@Model(parent: nil)` if `Book` has no entity"
+                "1:21: `Book` is not `ManagedObject`; write `@Model(parent: Book.self)` for a parent class, `@Model(parent: nil)` for a class without an entity, or `ManagedObject, Book` for a protocol"
             ], fixed: "@Model(parent: Book.self) class Comic: Book {}")
         expectErrors(
             "@Model(\"C\", renamedFrom: \"B\") class Comic: Book {}",
             [
-                "1:44: `Book` is not `ManagedObject`; write `@Model(parent: Book.self)`, or `@Model(parent: nil)` if `Book` has no entity"
+                "1:44: `Book` is not `ManagedObject`; write `@Model(parent: Book.self)` for a parent class, `@Model(parent: nil)` for a class without an entity, or `ManagedObject, Book` for a protocol"
             ],
             fixed: "@Model(\"C\", parent: Book.self, renamedFrom: \"B\") class Comic: Book {}")
         expectErrors(
@@ -104,7 +131,7 @@ struct ErrorTests {
         ("Int8", "Int"), ("Int16", "Int"), ("Int32", "Int"), ("UInt", "Int"), ("UInt8?", "Int?"),
         ("UInt16", "Int"), ("UInt32", "Int"), ("UInt64", "Int"), ("Float", "Double"),
         ("CGFloat", "Double"), ("Character", "String"), ("Substring", "String"),
-        ("[UInt8]", "Data"),
+        ("[UInt8]", "Data"), ("[UInt8]?", "Data?"), ("Swift.Int32", "Int"),
     ])
     func `types with an alternative`(type: String, alternative: String) {
         expectError(
@@ -113,17 +140,46 @@ struct ErrorTests {
             fixed: "var a: \(alternative)")
     }
 
+    @Test(arguments: [
+        "[String]", "Set<Int>", "[String]?", "Array<Foundation.Date>", "[[String: Int]]",
+        "[[Player]]", "Set<Int?>", "[(Int, Int)]",
+    ])
+    func `collections of values have no attribute type`(type: String) {
+        let message =
+            "`\(type)` is not the type of an attribute or a relationship; wrap it in a struct that conforms to `CodableAttribute`"
+        expectError("var tags: \(type)", "2:11: \(message)")
+        expectError(
+            "@Relationship(inverse: \\.count) var tags: \(type)", "2:43: \(message)")
+    }
+
+    @Test func `a collection of optionals is no relationship`() {
+        expectError(
+            "@Relationship(inverse: \\.a) var a: [Team?]",
+            "2:36: `[Team?]` is not the type of a relationship; write `[Team]`",
+            fixed: "@Relationship(inverse: \\.a) var a: [Team]")
+    }
+
     @Test func `a URL is optional`() {
         expectError(
             "var a: URL", "2:8: an attribute of type `URL` is optional; write `URL?`",
             fixed: "var a: URL?")
     }
 
-    @Test(arguments: ["Date()", ".now", "Date.now", "UUID()", ".init()"])
-    func `a default is a constant`(value: String) {
+    @Test(arguments: [
+        ("Date", "Date()"), ("Date", "Date.init()"), ("Date", "Foundation.Date()"),
+        ("Date", "FoundationEssentials.Date.init()"), ("Date", ".init()"), ("Date", ".now"),
+        ("Date", "Date.now"), ("Date", "Foundation.Date.now"),
+        ("Date", "Date(timeIntervalSinceNow: 60)"), ("Date", ".init(timeIntervalSinceNow: 60)"),
+        ("UUID", "UUID()"), ("UUID", "UUID.init()"), ("UUID", "Foundation.UUID()"),
+        ("UUID", ".init()"),
+    ])
+    func `a default is a constant`(type: String, value: String) {
         expectError(
-            "var a: Date = \(value)",
+            "var a: \(type) = \(value)",
             "2:15: the default of an attribute is a constant; set `a` after each insert instead")
+        expectError(
+            "var a: \(type)? = \(value)",
+            "2:16: the default of an attribute is a constant; set `a` after each insert instead")
     }
 
     @Test func `a declaration has one property`() {
@@ -193,6 +249,24 @@ struct ErrorTests {
                 "@Relationship(to: \"T\", inverse: \\.<#inverse#>, deleteRule: .deny) var a: Team?")
     }
 
+    @Test(arguments: ["\"squad\"", "nil", "squadName"])
+    func `a relationship has the name of its property`(name: String) {
+        let message =
+            "a relationship has the name of its Swift property; remove the argument `\(name)`"
+        expectError(
+            "@Relationship(\(name), inverse: \\.a) var a: Team?", "2:15: \(message)",
+            fixed: "@Relationship(inverse: \\.a) var a: Team?")
+        expectErrors(
+            "@Model class Team: ManagedObject {\n@Relationship(\(name), to: \"T\") var a: Team?\n}",
+            [
+                "2:1: `a` has no inverse; write `@Relationship(inverse: \\.…)` with the name of the inverse",
+                "2:15: \(message)",
+            ],
+            fixed:
+                "@Model class Team: ManagedObject {\n@Relationship(to: \"T\", inverse: \\.<#inverse#>) var a: Team?\n}"
+        )
+    }
+
     @Test(arguments: ["\\Player.team", "\\.team.captain", "path"])
     func `an inverse is one property`(path: String) {
         expectError(
@@ -208,11 +282,11 @@ struct ErrorTests {
             fixed: "@Relationship(inverse: \\.a) var a: Team?")
         expectError(
             "@Relationship(inverse: \\.a) var a: Set<Team>?",
-            "2:36: `Set<Team>?` is not the type of an attribute; write `Set<Team>`",
+            "2:36: `Set<Team>?` is not the type of a relationship; write `Set<Team>`",
             fixed: "@Relationship(inverse: \\.a) var a: Set<Team>")
     }
 
-    @Test(arguments: ["Int?", "String", "(Team, Team)"])
+    @Test(arguments: ["Int?", "String", "UInt8?", "Foundation.Date?", "(Team, Team)"])
     func `a relationship refers to objects`(type: String) {
         expectError(
             "@Relationship(inverse: \\.a) var a: \(type)",

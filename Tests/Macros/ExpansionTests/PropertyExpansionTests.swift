@@ -5,7 +5,8 @@ struct PropertyExpansionTests {
     @Test(arguments: [
         ("Bool", "bool"), ("Int", "int"), ("Int64", "int"), ("Double", "double"),
         ("Decimal", "decimal"), ("String", "string"), ("Date", "date"), ("Data", "data"),
-        ("UUID", "uuid"), ("Foundation.Date", "date"),
+        ("UUID", "uuid"), ("Foundation.Date", "date"), ("Swift.Int", "int"),
+        ("FoundationEssentials.UUID", "uuid"),
     ])
     func `built-in types`(type: String, attributeType: String) {
         expectEntity(
@@ -28,6 +29,30 @@ struct PropertyExpansionTests {
             """)
     }
 
+    @Test(arguments: ["Shift.Date", "Game.Character", "Deck.Int8", "Shift.Set<Int>"])
+    func `a type of the app may be named like a built-in one`(type: String) {
+        expectEntity(
+            "var a: \(type)\nvar b: \(type)?\nvar c: Swift.Optional<\(type)>",
+            """
+            Attribute("a", AttributeType(of: \(type).self), optional: false)
+            Attribute("b", AttributeType(of: \(type).self))
+            Attribute("c", AttributeType(of: \(type).self))
+            """)
+    }
+
+    @Test(arguments: ["Character", "Date", "Data", "Decimal", "URL", "UUID"])
+    func `a model class may be named like a built-in type`(name: String) {
+        expectEntity(
+            """
+            @Relationship(inverse: \\.owner) var hero: \(name)?
+            @Relationship(inverse: \\.fans) var heroes: Set<\(name)>
+            """,
+            """
+            Relationship("hero", to: "\(name)", inverse: "owner")
+            Relationship("heroes", to: "\(name)", inverse: "fans", toMany: true)
+            """)
+    }
+
     @Test(arguments: [
         ("Int", "7", ".int(7)"), ("Int64", "-7", ".int(-7)"), ("Double", "1.5", ".double(1.5)"),
         ("Double", "-2", ".double(-2)"), ("Bool", "true", ".bool(true)"),
@@ -40,10 +65,20 @@ struct PropertyExpansionTests {
             "Date", "Date(timeIntervalSince1970: 0)",
             "(Date(timeIntervalSince1970: 0) as Date).attributeValue"
         ),
+        (
+            "Date", ".init(timeIntervalSince1970: 0)",
+            "(.init(timeIntervalSince1970: 0) as Date).attributeValue"
+        ),
+        ("UUID", "UUID(uuid: zero)", "(UUID(uuid: zero) as UUID).attributeValue"),
+        ("String", ".init()", "(.init() as String).attributeValue"),
+        ("Address", ".init()", "(.init() as Address).attributeValue"),
+        ("Flags", "Flags.init()", "(Flags.init() as Flags).attributeValue"),
+        ("Phase", ".now", "(.now as Phase).attributeValue"),
+        ("Shift.Date", "Shift.Date()", "(Shift.Date() as Shift.Date).attributeValue"),
     ])
     func `an initial value is the attribute's default`(type: String, value: String, code: String) {
         let built = ["Int": ".int", "Int64": ".int", "Double": ".double", "Bool": ".bool"]
-        let others = ["String": ".string", "Decimal": ".decimal", "Date": ".date"]
+        let others = ["String": ".string", "Decimal": ".decimal", "Date": ".date", "UUID": ".uuid"]
         let attributeType = built[type] ?? others[type] ?? "AttributeType(of: \(type).self)"
         expectEntity(
             "var a: \(type) = \(value)",
