@@ -64,11 +64,12 @@ test: PACKAGES += $(ORACLE_PACKAGES) $(TEST_PACKAGES)
 test: dependencies format-check
 	echo "== building everything, tests included"
 	swift build --build-tests
-	# Packages of their own, which share what was just compiled. Without a product, the build system
-	# would take the result of the first one for that of all.
+	# Packages of their own, which share what was just compiled. Without a product and with its cache,
+	# the build system would take the plan or the result of the package before.
 	for main in Tests/Examples/*/Sources/*/main.swift; do
 	    folder=$$(dirname "$$main")
-	    swift build --package-path "$${folder%/Sources/*}" --scratch-path .build --product "$${folder##*/}"
+	    swift build --package-path "$${folder%/Sources/*}" --scratch-path .build \
+	        --disable-build-manifest-caching --product "$${folder##*/}"
 	done
 	echo "== running the tests"
 	options=(--durations Tests/suite-durations.tsv --measured .build/suite-durations.tsv)
@@ -133,7 +134,7 @@ dependencies:
 	"$${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$${missing[@]}"
 
 clean:
-	rm -rf .build .build-tsan .build-release Tests/Benchmarks/.build Tests/Fuzzing/.build
+	rm -rf .build .build-tsan .build-release Tests/Benchmarks/.build Tests/Fuzzing/.build Tests/Macros/.build
 
 # Does not start or enable anything; Daemon/TandemDaemon/TandemDaemon.docc/Service.md describes how to do that.
 # The units refer to the installed binaries.

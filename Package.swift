@@ -24,7 +24,9 @@ let configuration: [Target.Dependency] = [
     .product(name: "Yams", package: "Yams", condition: programs),
 ]
 
-let serverSide = TargetDependencyCondition.when(traits: ["Services"])
+/// Also part of `Programs`, so that one trait is enabled by default: the build system writes the
+/// flags of several in any order, and then compiles everything again.
+let serverSide = TargetDependencyCondition.when(traits: ["Programs", "Services"])
 let services: [Target.Dependency] = [
     .product(name: "Logging", package: "swift-log", condition: serverSide),
     .product(name: "CoreMetrics", package: "swift-metrics", condition: serverSide),
@@ -106,10 +108,10 @@ let package = Package(
         .executable(name: "tandem", targets: ["tandem"]),
     ],
     traits: [
-        .default(enabledTraits: ["Programs", "Services"]),
+        .default(enabledTraits: ["Programs"]),
         .trait(
             name: "Programs",
-            description: "tandemd and tandem, which parse arguments and configuration files"),
+            description: "tandemd and tandem, and what is tested with them"),
         .trait(
             name: "Services",
             description: "TandemService: logging, metrics, and consumers in a group of services"),
