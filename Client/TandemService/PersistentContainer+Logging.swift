@@ -18,13 +18,15 @@ extension PersistentContainer {
     /// Operations that `TANDEM_DEBUG` names are logged whatever the logger's level, and no longer
     /// written to standard error. The logger's level is read once, by this call. Cost: making the
     /// texts of each operation that is logged; two readings of the clock for one that is not.
-    public func log(to logger: Logger) {
-        let named = logger.with(level: .trace)
-        let topics = OperationLog.namedTopics
+    public func log(to logger: Logger) { log(to: logger, always: OperationLog.namedTopics) }
+
+    /// Logs operations of these topics whatever the logger's level.
+    package func log(to logger: Logger, always topics: Set<OperationLog.Topic>) {
+        let unlimited = logger.with(level: .trace)
         let wanted = logger.logLevel <= .debug ? Set(OperationLog.Topic.allCases) : topics
         let receiver = OperationLog.Receiver(wanted, wantsUnthrownFailures: true) {
             (entry: OperationLog.Entry) in
-            let chosen = topics.contains(entry.topic) ? named : logger
+            let chosen = topics.contains(entry.topic) ? unlimited : logger
             chosen.log(
                 level: entry.isUnthrownFailure ? .warning : .debug, "\(entry.topic.rawValue)",
                 metadata: entry.metadata)

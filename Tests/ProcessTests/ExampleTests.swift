@@ -87,7 +87,11 @@ struct ExampleTests: StoreSuite {
             // Some saves happen while the service runs, the others while it doesn't.
             if !number.isMultiple(of: 2) { try todo("done item\(number)") }
             var (service, lines) = try start("mailer", outbox)
-            defer { service.kill() }
+            // The next service needs the consumer's name, which a running one holds.
+            defer {
+                service.kill()
+                _ = service.wait()
+            }
             let first = lines.next()
             #expect(try #require(first).hasPrefix("continuing after "))
             if number.isMultiple(of: 2) { try todo("done item\(number)") }

@@ -34,6 +34,15 @@ import Testing
         #expect(await output.all().isEmpty)
     }
 
+    @Test func `operations that TANDEM_DEBUG names are logged at any level`() async throws {
+        let output = LogLines(.error)
+        let container = try PersistentContainer.inMemory(entities: [Item.self])
+        container.log(to: output.logger, always: [.save])
+        try await container.save("tea")
+        _ = try await container.withContext { try await $0.fetch(Item.self).count }
+        #expect(await output.all().map(\.message) == ["save"])
+    }
+
     @Test func `a daemon that is not there is a warning`() async throws {
         let output = LogLines(.info)
         var limits = ClientLimits()

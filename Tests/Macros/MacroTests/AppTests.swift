@@ -47,7 +47,7 @@ import Testing
         #expect(mali.title == "Mali, Africa")
         let reader = container.makeContext(name: "reader")
         let home = Ground(town: "Bamako", seats: 50_000)
-        let strong = try reader.fetch(Team.self, where: \Team.wins > 1 && \Team.zone == "Africa")
+        let strong = try reader.fetch(Team.self, where: \.wins > 1 && \.zone == "Africa")
         #expect(strong.map(\.name) == ["Mali"])
         #expect(strong.first?.founded == Date(timeIntervalSince1970: 60))
         #expect(strong.first?.home == home)

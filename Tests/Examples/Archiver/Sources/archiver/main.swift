@@ -4,30 +4,34 @@ import TodoModel
 
 /// Removes the items that are done, until none is left.
 actor Archiver {
-    private let context: ManagedObjectContext
+    private let container: PersistentContainer
 
-    init(_ container: PersistentContainer) { context = container.makeContext(name: "archiver") }
+    init(_ container: PersistentContainer) { self.container = container }
 
-    /// Returns the titles of the items that were removed, and the number of those left.
-    func archive() async throws -> (removed: [String], left: Int) {
+    func run() async throws {
+        let context = container.makeContext(name: "archiver", mergesAutomatically: true)
+        // From here on, saves are buffered for the loop.
+        let saves = context.saves(of: "Item")
+        if try await archive(in: context) == 0 { return }
+        for try await _ in saves where try await archive(in: context) == 0 { return }
+    }
+
+    /// Removes what is done now; returns the number of the other items.
+    private func archive(in context: ManagedObjectContext) async throws -> Int {
         let done = try await context.fetch(
             Item.self, where: \.isDone == true, sort: [.ascending(\.title)])
-        let removed = done.map(\.title)
+        let titles = done.map(\.title).joined(separator: ", ")
         for item in done { context.delete(item) }
         try await context.save()
-        return (removed, try await context.count(for: FetchRequest<Item>()))
+        let left = try await context.count(for: FetchRequest<Item>())
+        if !done.isEmpty {
+            print("archived \(titles); \(left) left")
+            fflush(nil)
+        }
+        return left
     }
 }
 
 let container = try PersistentContainer.open(
     entities: [List.self, Item.self], author: "archiver")
-let archiver = Archiver(container)
-var left: Int
-repeat {
-    let save = container.saves(of: "Item")
-    let result = try await archiver.archive()
-    left = result.left
-    print("archived \(result.removed.joined(separator: ", ")); \(left) left")
-    fflush(nil)
-    if left > 0 { for try await _ in save { break } }
-} while left > 0
+try await Archiver(container).run()
