@@ -294,7 +294,7 @@ extension MessageMaker {
 
     /// Returns a random id that is valid for a message's type.
     package mutating func id<Message: WireMessage>(_ message: Message) -> UInt32 {
-        switch Message.requestID(type: message.type) {
+        switch message.kind.rules.requestID {
         case .zero: 0
         case .request: UInt32(int(1...1_000_000))
         case .any: UInt32(int(0...1_000_000))

@@ -77,7 +77,7 @@ extension FuzzTarget {
 enum MessageProperties<Message: WireMessage> {
     /// Checks the payload of a message; returns the message, or nil if the payload is invalid.
     static func check(_ type: UInt8, _ payload: [UInt8]) throws -> Message? {
-        guard Message.maximumBytes(type: type) != nil else { return nil }
+        guard Message.Kind(rawValue: type) != nil else { return nil }
         guard let message = decode(type, payload) else { return nil }
         try hold(message.type == type, "a message of type \(type) became one of \(message.type)")
         let bytes = encode(message)

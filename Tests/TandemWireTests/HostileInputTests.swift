@@ -67,7 +67,7 @@ struct HostileInputTests {
     private func frame<Message: WireMessage>(
         _ type: UInt8, _ payload: [UInt8], _: Message.Type
     ) -> [UInt8] {
-        let id: UInt32 = Message.requestID(type: type) == .zero ? 0 : 1
+        let id: UInt32 = Message.Kind(rawValue: type)?.rules.requestID == .zero ? 0 : 1
         var output: [UInt8] = []
         FrameHeader(length: UInt32(payload.count), type: type, id: id).encode(into: &output)
         return output + payload

@@ -63,11 +63,12 @@ struct ProtocolPageTests {
             + DaemonMessage.Kind.allCases.map(\.rawValue)
         #expect(types == kinds)
         for (type, row) in zip(types, rows) {
-            let isClient = row[2] == "client"
-            let name = isClient ? ClientMessage.name(type: type) : DaemonMessage.name(type: type)
-            #expect(row[1] == name)
-            let rule =
-                isClient ? ClientMessage.requestID(type: type) : DaemonMessage.requestID(type: type)
+            let kind: (any MessageKind)? =
+                row[2] == "client"
+                ? ClientMessage.Kind(rawValue: type) : DaemonMessage.Kind(rawValue: type)
+            let found = try #require(kind)
+            #expect(row[1] == "\(found)")
+            let rule = found.rules.requestID
             #expect(row[3] == (rule == .zero ? "0" : "\(rule)"))
         }
     }

@@ -10,23 +10,50 @@ package enum RequestIDRule: Hashable, Sendable {
     case any
 }
 
+/// The rules of one message type: a row of the message table.
+package struct MessageRules: Hashable, Sendable {
+    /// The rule for the request id in the message's frames.
+    package var requestID: RequestIDRule
+    /// The largest payload in bytes.
+    package var maximumBytes: Int
+    /// Whether the message is a request that only reads and may therefore be cancelled.
+    package var isQuestion = false
+}
+
+/// The message types of one direction, with the type bytes as raw values.
+///
+/// Together with ``rules`` it is the message table: frames are encoded, decoded and checked by it.
+package protocol MessageKind: RawRepresentable<UInt8>, CaseIterable, Hashable, Sendable {
+    /// The rules of the type.
+    var rules: MessageRules { get }
+}
+
 /// The messages of one direction.
 package protocol WireMessage: Hashable, Sendable {
-    /// The type byte.
-    var type: UInt8 { get }
+    /// The message types of the direction.
+    associatedtype Kind: MessageKind
+
+    /// The type of the message.
+    var kind: Kind { get }
 
     /// Appends the payload.
     func encodePayload(into writer: inout ByteWriter)
 
-    /// Reads the payload of a message of `type`, up to the reader's end.
-    init(type: UInt8, from reader: inout ByteReader) throws(CodingError)
+    /// Reads the payload of a message of a type, up to the reader's end.
+    init(_ kind: Kind, from reader: inout ByteReader) throws(CodingError)
+}
 
-    /// Returns the name of a type, as in the table of the protocol's page; nil for an unknown type.
-    static func name(type: UInt8) -> String?
+extension WireMessage {
+    /// The type byte.
+    package var type: UInt8 { kind.rawValue }
 
-    /// Returns the largest payload of a type in bytes; nil for an unknown type.
-    static func maximumBytes(type: UInt8) -> Int?
-
-    /// Returns the rule for the request id of a type.
-    static func requestID(type: UInt8) -> RequestIDRule
+    /// Reads the payload of a message with a type byte, up to the reader's end.
+    ///
+    /// Throws `CodingError` for an unknown type and for a malformed payload.
+    package init(type: UInt8, from reader: inout ByteReader) throws(CodingError) {
+        guard let kind = Kind(rawValue: type) else {
+            throw CodingError(expected: "a known message type", offset: reader.offset)
+        }
+        try self.init(kind, from: &reader)
+    }
 }

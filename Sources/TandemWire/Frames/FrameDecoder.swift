@@ -172,10 +172,10 @@ package struct FrameDecoder<Message: WireMessage>: Sendable {
     // MARK: Checks
 
     private func check(_ header: FrameHeader) throws(WireError) {
-        guard let ofType = Message.maximumBytes(type: header.type) else {
+        guard let rules = Message.Kind(rawValue: header.type)?.rules else {
             throw violation(.unknownType, "the peer must not send this type", header)
         }
-        guard Message.requestID(type: header.type).allows(header.id) else {
+        guard rules.requestID.allows(header.id) else {
             throw violation(.badFrame, "the request id does not fit the type", header)
         }
         guard header.length <= frameBytes else {
@@ -184,7 +184,7 @@ package struct FrameDecoder<Message: WireMessage>: Sendable {
                 "a frame has \(header.length) bytes, more than the maximum of \(frameBytes)", header
             )
         }
-        let maximum = min(ofType, messageBytes)
+        let maximum = min(rules.maximumBytes, messageBytes)
         let count = parts.count + Int(header.length)
         guard count <= maximum else {
             throw violation(

@@ -18,9 +18,9 @@ package enum FrameEncoder {
         _ message: Message, id: UInt32 = 0, frameBytes: Int = WireLimits.frameBytes,
         messageBytes: Int = .max, into output: inout [UInt8]
     ) throws(WireError) {
-        let type = message.type
+        let (type, rules) = (message.type, message.kind.rules)
         precondition(
-            Message.requestID(type: type).allows(id),
+            rules.requestID.allows(id),
             "A message of type \(type) cannot have the request id \(id).")
         let start = output.count
         FrameHeader(length: 0, type: type, id: id).encode(into: &output)
@@ -29,7 +29,7 @@ package enum FrameEncoder {
         message.encodePayload(into: &writer)
         swap(&writer.bytes, &output)
         let count = output.count - start - Frame.headerBytes
-        let maximum = min(Message.maximumBytes(type: type) ?? 0, messageBytes)
+        let maximum = min(rules.maximumBytes, messageBytes)
         guard count <= maximum else {
             output.removeSubrange(start...)
             throw WireError(

@@ -54,51 +54,29 @@ package indirect enum ClientMessage: WireMessage {
     /// A request to reload the daemon's configuration; answered by `status`.
     case reload
 
-    /// The type bytes, which never change.
-    package enum Kind: UInt8, Hashable, Sendable, CaseIterable {
-        /// The first message.
+    /// The message types of clients; the type bytes never change.
+    package enum Kind: UInt8, MessageKind {
         case hello = 1
-        /// A request for the objects of a fetch.
-        case fetch
-        /// A request for rows and members by reference.
-        case read
-        /// A transaction to write.
-        case save
-        /// A request for the changes of lists.
-        case verdicts
-        /// A wait for a position.
-        case sync
-        /// A request for past transactions.
-        case history
-        /// A request for a block of object numbers.
-        case lease
-        /// A request to read or install the model.
-        case schema
-        /// A request for the daemon's status.
-        case status
-        /// A request for the content of a blob.
-        case blob
-        /// A request to end another client's connection.
-        case disconnect
-        /// A request to register, acknowledge for, reset or remove a consumer.
-        case consumer
-        /// A request to delete or change all objects of a fetch request.
-        case batch
-        /// A request to take, move or release a pin.
-        case pin
-        /// A chunk of a batch insert.
-        case insert
-        /// A request for the plan of a fetch.
-        case explain
-        /// A request to remove the oldest segments.
+        case fetch, read, save, verdicts, sync, history, lease, schema, status, blob, disconnect
+        case consumer, batch, pin, insert, explain
         case vacuum = 20
-        /// A request to cancel another one.
-        case cancel
-        /// A request to reload the configuration.
-        case reload
+        case cancel, reload
+
+        package var rules: MessageRules {
+            let maximum = WireLimits.clientMessageBytes
+            switch self {
+            case .hello:
+                return MessageRules(requestID: .zero, maximumBytes: WireLimits.helloBytes)
+            case .fetch, .read, .verdicts, .sync, .history, .status, .blob, .explain:
+                return MessageRules(requestID: .request, maximumBytes: maximum, isQuestion: true)
+            case .save, .lease, .schema, .disconnect, .consumer, .batch, .pin, .insert, .vacuum,
+                .cancel, .reload:
+                return MessageRules(requestID: .request, maximumBytes: maximum)
+            }
+        }
     }
 
-    /// The kind of message.
+    /// The type of the message.
     package var kind: Kind {
         switch self {
         case .hello: .hello
@@ -126,17 +104,7 @@ package indirect enum ClientMessage: WireMessage {
 
     /// Whether the message is a request that only reads and may therefore be cancelled
     /// (``cancel``).
-    package var isQuestion: Bool {
-        switch self {
-        case .fetch, .read, .verdicts, .sync, .history, .status, .blob, .explain: true
-        case .hello, .save, .lease, .schema, .disconnect, .consumer, .batch, .pin, .insert,
-            .vacuum, .cancel, .reload:
-            false
-        }
-    }
-
-    /// The type byte.
-    package var type: UInt8 { kind.rawValue }
+    package var isQuestion: Bool { kind.rules.isQuestion }
 
     /// Appends the payload.
     package func encodePayload(into writer: inout ByteWriter) {
@@ -165,8 +133,8 @@ package indirect enum ClientMessage: WireMessage {
     }
 
     /// Reads the payload of a message or throws `CodingError`.
-    package init(type: UInt8, from reader: inout ByteReader) throws(CodingError) {
-        switch Kind(rawValue: type) {
+    package init(_ kind: Kind, from reader: inout ByteReader) throws(CodingError) {
+        switch kind {
         case .hello: self = .hello(try Hello(from: &reader))
         case .fetch: self = .fetch(try Fetch(from: &reader))
         case .read: self = .read(try Read(from: &reader))
@@ -190,26 +158,6 @@ package indirect enum ClientMessage: WireMessage {
         case .vacuum: self = .vacuum(try VacuumRequest(from: &reader))
         case .cancel: self = .cancel
         case .reload: self = .reload
-        case nil: throw CodingError(expected: "a message of a client", offset: reader.offset)
         }
-    }
-
-    /// Returns the name of a type byte, or nil if it is unknown.
-    package static func name(type: UInt8) -> String? {
-        Kind(rawValue: type).map { "\($0)" }
-    }
-
-    /// Returns the largest payload of a type in bytes, or nil if the type is unknown.
-    package static func maximumBytes(type: UInt8) -> Int? {
-        switch Kind(rawValue: type) {
-        case nil: nil
-        case .hello: WireLimits.helloBytes
-        default: WireLimits.clientMessageBytes
-        }
-    }
-
-    /// Returns the rule for the id: 0 for the hello, and a request's id for all others.
-    package static func requestID(type: UInt8) -> RequestIDRule {
-        type == Kind.hello.rawValue ? .zero : .request
     }
 }

@@ -1,7 +1,7 @@
 package import TandemModel
 
 extension DaemonMessage {
-    /// The kind of message.
+    /// The type of the message.
     package var kind: Kind {
         switch self {
         case .welcome: .welcome
@@ -29,9 +29,6 @@ extension DaemonMessage {
         case .vacuumed: .vacuumed
         }
     }
-
-    /// The type byte.
-    package var type: UInt8 { kind.rawValue }
 
     /// Appends the payload.
     package func encodePayload(into writer: inout ByteWriter) {
@@ -63,8 +60,8 @@ extension DaemonMessage {
     }
 
     /// Reads the payload of a message or throws `CodingError`.
-    package init(type: UInt8, from reader: inout ByteReader) throws(CodingError) {
-        switch Kind(rawValue: type) {
+    package init(_ kind: Kind, from reader: inout ByteReader) throws(CodingError) {
+        switch kind {
         case .welcome: self = .welcome(try Welcome(from: &reader))
         case .transaction: self = .transaction(try TransactionPush(from: &reader))
         case .progress: self = .progress(try ProgressPush(from: &reader))
@@ -88,7 +85,6 @@ extension DaemonMessage {
         case .inserted: self = .inserted(try BatchInsertAnswer(from: &reader))
         case .explained: self = .explained(try ExplainAnswer(from: &reader))
         case .vacuumed: self = .vacuumed(try VacuumAnswer(from: &reader))
-        case nil: throw CodingError(expected: "a message of a daemon", offset: reader.offset)
         }
     }
 }

@@ -52,54 +52,29 @@ package indirect enum DaemonMessage: WireMessage {
     /// The answer to `vacuum`: the removed segments, and the holders of others.
     case vacuumed(VacuumAnswer)
 
-    /// The type bytes, which never change.
-    package enum Kind: UInt8, Hashable, Sendable, CaseIterable {
-        /// The answer to a hello.
+    /// The message types of daemons; the type bytes never change.
+    package enum Kind: UInt8, MessageKind {
         case welcome = 64
-        /// A transaction that matches the session's interests.
-        case transaction
-        /// A progress mark.
-        case progress
-        /// The answer to `fetch`.
-        case fetched
-        /// The answer to `read`.
-        case objects
-        /// The answer to `save`.
-        case saved
-        /// The answer to `verdicts`.
-        case verdicts
-        /// The answer to `sync`.
-        case synced
-        /// The answer to `history`.
-        case history
-        /// The answer to `lease`.
-        case lease
-        /// The answer to `schema`.
-        case schema
-        /// The answer to `status`.
-        case status
-        /// The answer to any failed request.
-        case failure
-        /// The answer to `blob`.
-        case blob
-        /// The daemon's read-only state.
-        case state
-        /// The answer to `disconnect`.
-        case disconnected
-        /// The answer to `consumer`.
-        case consumer
-        /// The answer to `batch`.
-        case batched
-        /// The answer to `pin`.
-        case pinned
-        /// The answer to `insert`.
-        case inserted
-        /// The answer to `explain`.
-        case explained
-        /// The answer to `vacuum`.
+        case transaction, progress, fetched, objects, saved, verdicts, synced, history, lease
+        case schema, status, failure, blob, state, disconnected, consumer, batched, pinned
+        case inserted, explained
         case vacuumed = 88
-        /// A chunk of the answer to `fetch`.
         case part
+
+        /// The rules of the type.
+        ///
+        /// The request id is 0 for the welcome and for pushes, including `state`. A failure may
+        /// have any id, and all other messages answer a request.
+        package var rules: MessageRules {
+            let requestID: RequestIDRule =
+                switch self {
+                case .welcome, .transaction, .progress, .state: .zero
+                case .failure: .any
+                default: .request
+                }
+            return MessageRules(
+                requestID: requestID, maximumBytes: WireLimits.daemonMessageBytes)
+        }
     }
 
     /// The position that an answer announces, to which the session's cursor moves.
@@ -127,28 +102,6 @@ package indirect enum DaemonMessage: WireMessage {
         case .fetched(let answer): !answer.hasMore
         case .part(let part): !part.hasMore
         default: true
-        }
-    }
-
-    /// Returns the name of a type byte, or nil if it is unknown.
-    package static func name(type: UInt8) -> String? {
-        Kind(rawValue: type).map { "\($0)" }
-    }
-
-    /// Returns the largest payload of a type in bytes, or nil if the type is unknown.
-    package static func maximumBytes(type: UInt8) -> Int? {
-        Kind(rawValue: type) == nil ? nil : WireLimits.daemonMessageBytes
-    }
-
-    /// Returns the rule for the id.
-    ///
-    /// The id is 0 for the welcome and for pushes, including `state`. A failure may have any id,
-    /// and all other messages answer a request.
-    package static func requestID(type: UInt8) -> RequestIDRule {
-        switch Kind(rawValue: type) {
-        case .welcome, .transaction, .progress, .state: .zero
-        case .failure, nil: .any
-        default: .request
         }
     }
 }
