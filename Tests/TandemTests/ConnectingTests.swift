@@ -70,7 +70,7 @@ import Testing
         let context = container.makeContext(name: "test")
         let content = try context.insert(Content.self)
         daemon.sendState(isReadOnly: true, reason: "the disk is full; make room")
-        let refused = await events.next()
+        let refused = await events.next(isolation: #isolation)
         #expect(refused?.state == .readOnly && refused?.position == daemon.end)
         #expect(refused?.reason == "the disk is full; make room")
         daemon.state.withLock { $0.refusesSaves = TandemError(.readOnly, "the disk is full") }
@@ -79,14 +79,14 @@ import Testing
         #expect(error?.code == .readOnly && context.hasChanges && content.name == "kept")
         daemon.state.withLock { $0.refusesSaves = nil }
         daemon.sendState(isReadOnly: false)
-        let taken = await events.next()
+        let taken = await events.next(isolation: #isolation)
         #expect(taken?.state == .writable && taken?.reason == "")
         try save(context)
         #expect(daemon.end.number == 1 && !context.hasChanges)
         // Repeating a known state causes no event.
         daemon.sendState(isReadOnly: false)
         daemon.cutConnections()
-        #expect(await events.next()?.state == .lost)
+        #expect(await events.next(isolation: #isolation)?.state == .lost)
     }
 
     @Test func `a daemon that reconnects as writable is reported, though it sent no state`()
@@ -97,10 +97,13 @@ import Testing
         var events = container.connectionEvents.makeAsyncIterator()
         _ = try await container.makeContext(name: "test").fetch(FetchRequest(entity: "Content"))
         daemon.sendState(isReadOnly: true, reason: "full")
-        #expect(await events.next()?.state == .readOnly)
+        #expect(await events.next(isolation: #isolation)?.state == .readOnly)
         daemon.cutConnections()
-        #expect(await events.next()?.state == .lost)
-        let both = [await events.next()?.state, await events.next()?.state]
+        #expect(await events.next(isolation: #isolation)?.state == .lost)
+        let both = [
+            await events.next(isolation: #isolation)?.state,
+            await events.next(isolation: #isolation)?.state,
+        ]
         #expect(both.contains(.writable) && both.contains(.restored))
     }
 

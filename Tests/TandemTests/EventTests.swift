@@ -11,21 +11,24 @@ import Testing
     @Test func `law8: a slow reader of connection events receives the number of missed events`()
         async
     {
-        let feed = ConnectionFeed(limit: 3)
+        var limits = ClientLimits()
+        limits.bufferedConnectionEvents = 3
+        let hub = PayloadHub(limits)
+        let feed = hub.events()
         func event(_ number: UInt64) -> ConnectionEvent {
             ConnectionEvent(
                 state: .lost,
                 position: Position(log: LogID(high: 1, low: 1), epoch: 1, number: number))
         }
-        for number in 1...3 { feed.publish(event(UInt64(number))) }
+        for number in 1...3 { hub.publish(event(UInt64(number))) }
         #expect(await feed.next() == event(1))
-        for number in 4...9 { feed.publish(event(UInt64(number))) }
+        for number in 4...9 { hub.publish(event(UInt64(number))) }
         var seen: [(UInt64, Int)] = []
         for _ in 0..<3 {
             if let event = await feed.next() { seen.append((event.position.number, event.skipped)) }
         }
         #expect(seen.map(\.0) == [7, 8, 9] && seen.map(\.1) == [5, 0, 0])
-        feed.finish()
+        hub.finish()
         #expect(await feed.next() == nil)
     }
 
@@ -35,12 +38,12 @@ import Testing
         var events = container.connectionEvents.makeAsyncIterator()
         _ = try await container.makeContext(name: "test").fetch(FetchRequest(entity: "Content"))
         daemon.cutConnections()
-        #expect(await events.next()?.state == .lost)
-        #expect(await events.next()?.state == .restored)
+        #expect(await events.next(isolation: #isolation)?.state == .lost)
+        #expect(await events.next(isolation: #isolation)?.state == .restored)
         container.close()
-        #expect(await events.next() == nil)
+        #expect(await events.next(isolation: #isolation) == nil)
         var late = container.connectionEvents.makeAsyncIterator()
-        #expect(await late.next() == nil)
+        #expect(await late.next(isolation: #isolation) == nil)
     }
 
     @Test func `law2: readers of every save are notified if some were missed`() async throws {

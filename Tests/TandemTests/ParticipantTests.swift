@@ -123,7 +123,7 @@ import Testing
         for size in 2..<12 { daemon.update(content, ["size": .int(Int64(size))]) }
         try await container.makeContext(name: "other").reach(daemon.end)
         await context.follower.followPushes()
-        let event = await events.next()
+        let event = await events.next(isolation: #isolation)
         #expect(event?.state == .mergeFailed)
         #expect(
             event?.reason.contains("follows") == true
@@ -147,7 +147,7 @@ import Testing
         daemon.update(content, ["size": .int(2)])
         try await container.makeContext(name: "other").reach(daemon.end)
         await context.follower.followPushes()
-        let event = await events.next()
+        let event = await events.next(isolation: #isolation)
         #expect(event?.state == .mergeFailed)
         #expect(event?.reason.contains("the row of Content/\(content.number)") == true)
         #expect(!context.isStale && context.position == daemon.end)

@@ -63,7 +63,7 @@ import Testing
         try savedOnce(container)
         var events = container.connectionEvents.makeAsyncIterator()
         daemon.cutConnections()
-        #expect(await events.next()?.state == .lost)
+        #expect(await events.next(isolation: #isolation)?.state == .lost)
     }
 
     @Test func `is read when a listener is added`() async throws {
@@ -75,6 +75,6 @@ import Testing
         try FrameEncoder.encode(DaemonMessage.state(push), id: 0, into: &bytes)
         for session in daemon.state.withLock({ $0.sessions }) { try session.socket.writeAll(bytes) }
         var events = container.connectionEvents.makeAsyncIterator()
-        #expect(await events.next()?.state == .readOnly)
+        #expect(await events.next(isolation: #isolation)?.state == .readOnly)
     }
 }

@@ -31,7 +31,10 @@ import Testing
         #expect(hellos.count == 2)
         #expect(hellos.last?.resume?.number == 1)
         #expect(hellos.last?.interests == ["Content"])
-        let states = [await events.next()?.state, await events.next()?.state]
+        let states = [
+            await events.next(isolation: #isolation)?.state,
+            await events.next(isolation: #isolation)?.state,
+        ]
         #expect(states == [.lost, .restored])
     }
 

@@ -135,7 +135,7 @@ import Testing
         var signals = list.signals().makeAsyncIterator()
         let intruder = try save(("c", 1))[0]
         #expect(list.error?.code == .outOfOrderSection)
-        await signals.next()
+        await signals.next(isolation: #isolation)
         #expect(heard.map { $0.error?.code } == [.outOfOrderSection])
         var change = try await every.next()
         #expect(change?.error?.code == .outOfOrderSection && change?.change.isEmpty == true)
@@ -144,7 +144,7 @@ import Testing
         // The row that broke the order is deleted: the list recovers without a difference.
         writer.delete(intruder)
         try save()
-        await signals.next()
+        await signals.next(isolation: #isolation)
         #expect(list.error == nil && heard.count == 2)
         change = try await every.next()
         #expect(change?.error == nil && change?.change.isEmpty == true)

@@ -175,10 +175,10 @@ import Testing
         var signals = controller.signals().makeAsyncIterator()
         try save("a")
         try save("b")
-        await signals.next()
+        await signals.next(isolation: #isolation)
         #expect(controller.numberOfObjects == 2)
         try save("c")
-        await signals.next()
+        await signals.next(isolation: #isolation)
         #expect(controller.numberOfObjects == 3)
     }
 

@@ -3,16 +3,11 @@ import TandemModel
 
 /// Delivers payloads and connection events to their sequences.
 final class PayloadHub: Sendable {
-    typealias Saves = AsyncThrowingStream<SavePayload, any Error>
-
-    private struct WeakFeed {
-        weak var feed: ConnectionFeed?
-    }
+    typealias Saves = Feed<SavePayload, any Error>
 
     private struct State {
-        var lastKey = 0
-        var saves: [Int: Saves.Continuation] = [:]
-        var feeds: [WeakFeed] = []
+        var saves = FeedList<SavePayload, any Error>()
+        var events = FeedList<ConnectionEvent, Never>()
         var isFinished = false
         var describe: (@Sendable (UInt64) -> Position?)?
         var listener: (@Sendable (ConnectionNotice) -> Void)?
@@ -24,7 +19,7 @@ final class PayloadHub: Sendable {
 
     init(_ limits: ClientLimits) {
         limit = limits.bufferedPayloads
-        eventLimit = limits.bufferedConnectionEvents
+        eventLimit = max(1, limits.bufferedConnectionEvents)
     }
 
     /// Sets the conversion of numbers to positions; call it before anything is published.
@@ -40,52 +35,45 @@ final class PayloadHub: Sendable {
     func notify(_ notice: ConnectionNotice) { state.withLock { $0.listener }?(notice) }
 
     /// Whether connection or model changes have a receiver, even without subscribed entities.
-    var hasEars: Bool {
-        state.withLock { $0.listener != nil || $0.feeds.contains { $0.feed != nil } }
-    }
+    var hasEars: Bool { state.withLock { $0.listener != nil || !$0.events.isEmpty } }
 
+    /// Whether saves have a receiver.
     var hasListeners: Bool { state.withLock { !$0.saves.isEmpty } }
 
-    func saves() -> Saves {
-        let (stream, continuation) = Saves.makeStream(bufferingPolicy: .bufferingOldest(limit))
-        let key = state.withLock { state in
-            state.lastKey += 1
-            state.saves[state.lastKey] = continuation
-            return state.lastKey
-        }
-        continuation.onTermination = { [weak self] _ in
-            self?.state.withLock { _ = $0.saves.removeValue(forKey: key) }
-        }
-        return stream
-    }
+    /// Returns a feed of the saves from now on.
+    func saves() -> Saves { state.withLock { $0.saves.make() } }
 
-    func events() -> ConnectionEvents {
-        let feed = ConnectionFeed(limit: eventLimit)
-        let isFinished = state.withLock { state in
-            state.feeds.removeAll { $0.feed == nil }
-            state.feeds.append(WeakFeed(feed: feed))
-            return state.isFinished
-        }
+    /// Returns a feed of the connection's events from now on.
+    func events() -> Feed<ConnectionEvent, Never> {
+        let (feed, isFinished) = state.withLock { ($0.events.make(), $0.isFinished) }
         if isFinished { feed.finish() }
-        return ConnectionEvents(feed: feed)
+        return feed
     }
 
     func publish(_ transaction: Transaction, _ model: CompiledModel) {
-        let (listeners, describe) = state.withLock { (Array($0.saves.values), $0.describe) }
-        guard !listeners.isEmpty, let position = describe?(transaction.position) else { return }
+        let (feeds, describe) = state.withLock { ($0.saves.open, $0.describe) }
+        guard !feeds.isEmpty, let position = describe?(transaction.position) else { return }
         let payload = SavePayload(transaction, model, position)
-        for listener in listeners {
-            guard case .dropped = listener.yield(payload) else { continue }
-            listener.finish(
-                throwing: TandemError(
-                    .limitExceeded,
-                    "the observer was ended, because \(limit) saves were unread; start a new one"))
+        let message = "the observer was ended, because \(limit) saves were unread; start a new one"
+        for feed in feeds {
+            feed.publish(payload, limit: limit, overflow: TandemError(.limitExceeded, message))
         }
     }
 
+    /// Publishes an event; if a reader lags too far, its oldest events are counted in the event
+    /// after them.
     func publish(_ event: ConnectionEvent) {
         notify(.connection(event))
-        for feed in state.withLock({ $0.feeds.compactMap(\.feed) }) { feed.publish(event) }
+        for feed in state.withLock({ $0.events.open }) {
+            feed.publish(event) { unread in
+                unread.append(event)
+                if unread.count > eventLimit {
+                    let oldest = unread.removeFirst()
+                    unread[0].skipped += oldest.skipped + 1
+                }
+                return nil
+            }
+        }
     }
 
     /// Ends the sequences of saves with an error, because saves were missed.
@@ -94,17 +82,15 @@ final class PayloadHub: Sendable {
             .historyExpired,
             "the observer missed saves, because the log was replaced or the journal no longer has them; start a new one"
         )
-        for listener in state.withLock({ Array($0.saves.values) }) {
-            listener.finish(throwing: error)
-        }
+        for feed in state.withLock({ $0.saves.open }) { feed.finish(throwing: error) }
     }
 
     func finish() {
-        let (saves, feeds) = state.withLock { state in
+        let (saves, events) = state.withLock { state in
             state.isFinished = true
-            return (Array(state.saves.values), state.feeds.compactMap(\.feed))
+            return (state.saves.open, state.events.open)
         }
-        for listener in saves { listener.finish() }
-        for feed in feeds { feed.finish() }
+        for feed in saves { feed.finish() }
+        for feed in events { feed.finish() }
     }
 }

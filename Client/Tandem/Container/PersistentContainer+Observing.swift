@@ -2,13 +2,16 @@ public import TandemModel
 
 extension PersistentContainer {
     /// The connection's state changes from now on, including changes between writable and
-    /// read-only.
+    /// read-only, for one reader.
     ///
     /// The first connection is not reported. A save that a read-only daemon refuses throws
-    /// `readOnly` and stays pending in its context; save again after `writable`.
-    public var connectionEvents: ConnectionEvents {
+    /// `readOnly` and stays pending in its context; save again after `writable`. A reader that lags
+    /// more than ``ClientLimits/bufferedConnectionEvents`` events loses the oldest, and the next
+    /// event has the number of lost ones (``ConnectionEvent/skipped``). The sequence ends with the
+    /// container.
+    public var connectionEvents: some AsyncSequence<ConnectionEvent, Never> & Sendable {
         defer { connection.listen() }
-        return connection.payloads.events()
+        return FeedSequence(feed: connection.payloads.events())
     }
 
     /// Sets the handler for changes of the connection or the model, and replaces the previous

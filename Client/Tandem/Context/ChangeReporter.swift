@@ -96,8 +96,8 @@ final class ChangeReporter: StatefulPart {
     func add(_ observation: ObjectsObservation) { changes.add(observation) }
 
     /// Returns the object changes from now on.
-    func stream() -> AsyncThrowingStream<ObjectsChange, any Error> {
-        changes.stream(limit: core.limits.bufferedPayloads)
+    func sequence() -> FeedSequence<ObjectsChange, any Error> {
+        FeedSequence(feed: changes.feed())
     }
 
     /// Applies edits to lists, and reports pending changes.

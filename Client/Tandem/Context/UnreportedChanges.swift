@@ -20,7 +20,7 @@ final class UnreportedChanges {
     private var touches: [ObjectNumber: Touch] = [:]
     private var merged = ObjectsChange.Merged()
     private var observations: [WeakObservation] = []
-    private var streams: [AsyncThrowingStream<ObjectsChange, any Error>.Continuation] = []
+    private var feeds = FeedList<ObjectsChange, any Error>()
     /// Whether a job that will report the changes is scheduled.
     var isScheduled = false
     /// Whether observers are being notified, during which no other change is reported.
@@ -40,12 +40,10 @@ final class UnreportedChanges {
         isHeard = true
     }
 
-    func stream(limit: Int) -> AsyncThrowingStream<ObjectsChange, any Error> {
-        let (stream, continuation) = AsyncThrowingStream<ObjectsChange, any Error>.makeStream(
-            bufferingPolicy: .bufferingOldest(limit))
-        streams.append(continuation)
+    /// Returns a feed of the changes from now on.
+    func feed() -> Feed<ObjectsChange, any Error> {
         isHeard = true
-        return stream
+        return feeds.make()
     }
 
     /// Records an object before it changes.
@@ -94,21 +92,15 @@ final class UnreportedChanges {
         isNotifying = true
         defer { isNotifying = false }
         for observer in observations.compactMap(\.observation) { observer.handler?(change) }
-        streams.removeAll { stream in
-            switch stream.yield(change) {
-            case .enqueued: return false
-            case .dropped:
-                let message =
-                    "the observer was ended, because \(limit) changes were unread; start a new one"
-                stream.finish(throwing: TandemError(.limitExceeded, message))
-                return true
-            default: return true
-            }
+        let message =
+            "the observer was ended, because \(limit) changes were unread; start a new one"
+        for feed in feeds.open {
+            feed.publish(change, limit: limit, overflow: TandemError(.limitExceeded, message))
         }
-        isHeard = !streams.isEmpty || observations.contains { $0.observation?.handler != nil }
+        isHeard = !feeds.isEmpty || observations.contains { $0.observation?.handler != nil }
     }
 
-    deinit { for stream in streams { stream.finish() } }
+    deinit { for feed in feeds.open { feed.finish() } }
 }
 
 extension ObjectRecord {

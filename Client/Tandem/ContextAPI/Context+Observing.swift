@@ -30,7 +30,7 @@ extension ManagedObjectContext {
     /// The sequence ends with the context. It throws `limitExceeded` if its iterator lags more than
     /// ``ClientLimits/bufferedPayloads`` changes.
     public var objectsDidChange: some AsyncSequence<ObjectsChange, any Error> {
-        checked.reporter.stream()
+        checked.reporter.sequence()
     }
 
     /// Reports pending changes to the observers of the context's objects; does nothing if there are
@@ -93,8 +93,8 @@ extension ManagedObjectContext {
 
     private func saves(_ filter: SaveFilter) -> SaveSequence {
         // Saves that are merged before the loop begins are buffered for it.
-        let stream = family.payloads.saves()
-        return SaveSequence(listen: { stream }, filter: filter)
+        let feed = family.payloads.saves()
+        return SaveSequence(listen: { feed }, filter: filter)
     }
 
     /// Calls `handler` for every merged save that changes matching objects; blocks until the

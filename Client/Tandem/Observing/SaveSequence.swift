@@ -19,17 +19,14 @@ public struct SaveSequence: AsyncSequence, Sendable {
 
     /// Iterates over the payloads.
     public struct Iterator: AsyncIteratorProtocol {
-        var base: PayloadHub.Saves.Iterator
+        let feed: PayloadHub.Saves
         var filter: SaveFilter
 
         /// Returns the next save that matches the filter.
-        public mutating func next() async throws -> SavePayload? { try await next(isolation: nil) }
-
-        /// Returns the next save that matches the filter, for an iterator that an actor stores.
         public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(any Error) -> SavePayload? {
-            while let payload = try await base.next(isolation: actor) {
+            while let payload = try await feed.next(isolation: actor) {
                 if try filter.passes(payload) { return payload }
             }
             return nil
@@ -38,7 +35,7 @@ public struct SaveSequence: AsyncSequence, Sendable {
 
     /// Creates an iterator.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(base: listen().makeAsyncIterator(), filter: filter)
+        Iterator(feed: listen(), filter: filter)
     }
 }
 

@@ -68,18 +68,23 @@ extension FetchedResultsController {
         follower.list.sum(of: property, inSection: section)
     }
 
-    /// Returns a sequence of the changes from now on, for a reader on any actor.
+    /// Returns a sequence of the changes from now on, for one reader on any actor.
     ///
-    /// It includes the first list, later fetches of the whole list, failures and recoveries
-    /// (``ControllerChange/error``). It ends with the controller. It ends with `limitExceeded` if
-    /// the reader lags further than the policy allows.
-    public func changes(_ policy: ResultsPolicy = .every) -> ControllerChanges {
-        ControllerChanges(feed: follower.list.outbox.feeds.make(policy))
+    /// Applying the changes in order to the controller's snapshot of this moment gives each later
+    /// state. They include the first list, later fetches of the whole list, failures and
+    /// recoveries (``ControllerChange/error``). The sequence ends with the controller, or with
+    /// `limitExceeded` if the reader lags further than the policy allows.
+    public func changes(
+        _ policy: ResultsPolicy = .every
+    ) -> some AsyncSequence<ControllerChange, any Error> & Sendable {
+        follower.list.outbox.feeds.makeChanges(policy)
     }
 
-    /// Returns a stream of signals that something changed, failed or recovered, for readers that
+    /// Returns a sequence of signals that something changed, failed or recovered, for readers that
     /// read the whole list each time.
     ///
-    /// Unread signals count as one. The stream ends with the controller.
-    public func signals() -> AsyncStream<Void> { follower.list.outbox.feeds.signals.stream() }
+    /// Unread signals count as one. The sequence has one reader and ends with the controller.
+    public func signals() -> some AsyncSequence<Void, Never> & Sendable {
+        follower.list.outbox.feeds.makeSignals()
+    }
 }

@@ -1,5 +1,4 @@
 import DequeModule
-import Synchronization
 import TandemModel
 import TandemResults
 
@@ -18,150 +17,100 @@ public enum ResultsPolicy: Hashable, Sendable {
     public static let every = ResultsPolicy.every(limit: 1_024)
 }
 
-/// The changes of a results controller, from the creation of the sequence on.
-///
-/// Applying them in order to the controller's snapshot of that moment gives each later state. The
-/// sequence ends with the controller.
-public struct ControllerChanges: AsyncSequence, Sendable {
-    let feed: ResultsFeed
-
-    /// An iterator over the changes; a sequence has one reader.
-    public struct AsyncIterator: AsyncIteratorProtocol {
-        let feed: ResultsFeed
-
-        /// Returns the next change, or nil after the controller was deinitialised.
-        ///
-        /// Throws `limitExceeded` if the reader lagged too far.
-        public mutating func next() async throws -> ControllerChange? { try await feed.next() }
-    }
-
-    /// Creates the iterator.
-    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(feed: feed) }
+/// A change that its reader has not read yet.
+struct UnreadChange: Sendable {
+    var change: ControllerChange
+    /// The list before the change, if later changes are merged into it.
+    var base: SectionedList?
 }
 
 /// The sequences to which a controller publishes; bound to its actor.
 final class ResultsFeeds {
-    private struct WeakFeed {
-        weak var feed: ResultsFeed?
+    private typealias ChangeFeeds = FeedList<UnreadChange, any Error>
+
+    private var signals = SignalFeeds()
+    private var changes: [ResultsPolicy: ChangeFeeds] = [:]
+
+    deinit {
+        for feed in changes.values.lazy.flatMap(\.open) { feed.finish() }
     }
 
-    private var all: [WeakFeed] = []
-    let signals = ResultsSignals()
-
-    func make(_ policy: ResultsPolicy) -> ResultsFeed {
-        let feed = ResultsFeed(policy)
-        all.append(WeakFeed(feed: feed))
-        return feed
+    /// Returns a sequence of the changes from now on.
+    func makeChanges(
+        _ policy: ResultsPolicy
+    ) -> some AsyncSequence<ControllerChange, any Error> & Sendable {
+        FeedSequence(feed: changes[policy, default: ChangeFeeds()].make()).map { $0.change }
     }
+
+    /// Returns a sequence of signals from now on.
+    func makeSignals() -> FeedSequence<Void, Never> { signals.make() }
 
     /// Whether there is no reader.
-    var isEmpty: Bool { signals.isEmpty && all.allSatisfy { $0.feed == nil } }
+    var isEmpty: Bool { signals.isEmpty && changes.values.allSatisfy(\.isEmpty) }
 
     /// Whether any reader may need the next change merged with later ones.
-    var needsOldList: Bool {
-        all.contains { $0.feed?.needsOldList ?? false }
-    }
+    var needsOldList: Bool { changes[.latest]?.open.contains(where: \.isFullyRead) ?? false }
 
-    func publish(_ update: ControllerChange, from old: SectionedList?, to new: SectionedList) {
+    func publish(_ change: ControllerChange, from old: SectionedList?, to new: SectionedList) {
         signals.send()
-        if all.isEmpty { return }
-        all.removeAll { $0.feed == nil }
-        for feed in all { feed.feed?.publish(update, from: old, to: new) }
+        for (policy, feeds) in changes {
+            for feed in feeds.open {
+                switch policy {
+                case .every(let limit):
+                    let message =
+                        "the reader was ended, because \(limit) changes were unread; fetch again"
+                    feed.publish(
+                        UnreadChange(change: change), limit: limit,
+                        overflow: TandemError(.limitExceeded, message))
+                case .latest:
+                    feed.publish(UnreadChange(change: change, base: old)) { unread in
+                        Self.merge(change, from: old, to: new, into: &unread)
+                        return nil
+                    }
+                }
+            }
+        }
     }
 
-    func finish() {
-        for feed in all { feed.feed?.finish() }
+    /// Replaces the last unread change by its net effect with a later one.
+    ///
+    /// Appends the later change if the list before the last one was not kept.
+    private static func merge(
+        _ change: ControllerChange, from old: SectionedList?, to new: SectionedList,
+        into unread: inout Deque<UnreadChange>
+    ) {
+        guard let last = unread.last, let base = last.base else {
+            unread.append(UnreadChange(change: change, base: old))
+            return
+        }
+        unread.removeLast()
+        let changed = last.change.change.parts.merging(change.change.parts) { $0.union($1) }
+        let merged = change.replacing(
+            change: new.change(from: base, changed: changed) ?? .none, since: last.change)
+        if merged.isReportable { unread.append(UnreadChange(change: merged, base: base)) }
     }
 }
 
-/// The unread changes of one sequence.
-final class ResultsFeed: Sendable {
-    private struct State {
-        var queue: Deque<ControllerChange> = []
-        /// The list before the first unread change, if it was kept.
-        var base: SectionedList?
-        var isEnded = false
-        var failure: TandemError?
-        var reader: CheckedContinuation<ControllerChange?, any Error>?
-    }
+/// The readers of signals without content that something changed; unread signals count as one.
+final class SignalFeeds {
+    private var feeds = FeedList<Void, Never>()
 
-    private let policy: ResultsPolicy
-    private let state = Mutex(State())
+    deinit { for feed in feeds.open { feed.finish() } }
 
-    init(_ policy: ResultsPolicy) { self.policy = policy }
+    /// Whether there is no reader.
+    var isEmpty: Bool { feeds.isEmpty }
 
-    var needsOldList: Bool {
-        policy == .latest && state.withLock { $0.reader == nil && $0.queue.isEmpty }
-    }
+    /// Returns a sequence of the signals from now on.
+    func make() -> FeedSequence<Void, Never> { FeedSequence(feed: feeds.make()) }
 
-    func next() async throws -> ControllerChange? {
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let outcome = state.withLock { state -> Result<ControllerChange?, any Error>? in
-                    if !state.queue.isEmpty {
-                        state.base = nil
-                        return .success(state.queue.removeFirst())
-                    }
-                    if let failure = state.failure { return .failure(failure) }
-                    if state.isEnded || Task.isCancelled { return .success(nil) }
-                    precondition(state.reader == nil, "A sequence of changes has one reader.")
-                    state.reader = continuation
-                    return nil
-                }
-                if let outcome { continuation.resume(with: outcome) }
+    /// Signals all readers.
+    func send() {
+        for feed in feeds.open {
+            feed.publish(()) { unread in
+                if unread.isEmpty { unread.append(()) }
+                return nil
             }
-        } onCancel: {
-            finish()
         }
-    }
-
-    func publish(_ update: ControllerChange, from old: SectionedList?, to new: SectionedList) {
-        let reader = state.withLock { state -> CheckedContinuation<ControllerChange?, any Error>? in
-            if state.isEnded || state.failure != nil { return nil }
-            if let reader = state.reader {
-                state.reader = nil
-                return reader
-            }
-            enqueue(update, old, new, &state)
-            return nil
-        }
-        reader?.resume(returning: update)
-    }
-
-    private func enqueue(
-        _ update: ControllerChange, _ old: SectionedList?, _ new: SectionedList,
-        _ state: inout State
-    ) {
-        switch policy {
-        case .every(let limit):
-            guard state.queue.count < limit else {
-                state.failure = TandemError(
-                    .limitExceeded,
-                    "the reader was ended, because \(limit) changes were unread; fetch again")
-                return
-            }
-            state.queue.append(update)
-        case .latest:
-            guard let base = state.base, let first = state.queue.first else {
-                if state.queue.isEmpty { state.base = old }
-                state.queue.append(update)
-                return
-            }
-            let changed = first.change.parts.merging(update.change.parts) { $0.union($1) }
-            let merged = update.replacing(
-                change: new.change(from: base, changed: changed) ?? .none, since: first)
-            state.queue = merged.isReportable ? [merged] : []
-            if state.queue.isEmpty { state.base = nil }
-        }
-    }
-
-    func finish() {
-        let reader = state.withLock { state in
-            state.isEnded = true
-            defer { state.reader = nil }
-            return state.reader
-        }
-        reader?.resume(returning: nil)
     }
 }
 

@@ -17,8 +17,6 @@ final class ResultsOutbox {
     /// Whether there may be more notifications, because observers acted while they were notified.
     private var needsRedelivery = false
 
-    deinit { feeds.finish() }
-
     /// Whether delivering has an effect.
     var needsDelivery: Bool { !waiting.isEmpty || observer != nil }
 

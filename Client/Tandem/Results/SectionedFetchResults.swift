@@ -30,7 +30,7 @@ public typealias FetchedResults<Element> = SectionedFetchResults<String, Element
 public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: Observable {
     let definition: ResultsDefinition<SectionIdentifier, Element>
     private let registrar = ObservationRegistrar()
-    private let readers = ResultsSignals()
+    private let signalFeeds = SignalFeeds()
     private(set) var content = ResultsContent<SectionIdentifier, Element>.empty
     private var failure: TandemError?
     private var requested: ResultsRequest?
@@ -61,14 +61,14 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
     /// `isFirst` is true for the first list, which needs no animation.
     public var onChange: ((_ isFirst: Bool) -> Void)?
 
-    /// Returns a stream of signals that the list was published, for one of several readers that
+    /// Returns a sequence of signals that the list was published, for one of several readers that
     /// read the whole list each time.
     ///
     /// A signal has no content, and unread signals count as one. Changes of values alone are
-    /// signalled only if ``publishesUpdates`` is set. The stream ends with the list.
+    /// signalled only if ``publishesUpdates`` is set. The sequence ends with the list.
     ///
     ///     for await _ in teams.signals() { draw(teams) }
-    public func signals() -> AsyncStream<Void> { readers.stream() }
+    public func signals() -> some AsyncSequence<Void, Never> & Sendable { signalFeeds.make() }
 
     private var isFirst = true
     /// The number of times that source or request were set.
@@ -236,7 +236,7 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
         let isFirst = isFirst
         if case .empty = content {} else { self.isFirst = false }
         registrar.withMutation(of: self, keyPath: \.revision) { revision += 1 }
-        readers.send()
+        signalFeeds.send()
         onChange?(isFirst)
     }
 

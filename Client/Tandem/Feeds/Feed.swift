@@ -1,0 +1,128 @@
+import DequeModule
+import Synchronization
+
+/// The unread elements of a sequence with one reader.
+///
+/// All sequences that the library publishes to read from a feed. The publisher decides how an
+/// element is added if earlier ones are unread: appended up to a limit, merged, or dropped.
+/// Elements can be published and read on any thread.
+final class Feed<Element: Sendable, Failure: Error>: Sendable {
+    private typealias Outcome = Result<Element?, Failure>
+
+    private struct State {
+        var unread: Deque<Element> = []
+        /// The outcome of reading after the last unread element; nil while the feed is open.
+        var end: Outcome?
+        /// The waiting reader; nothing is unread then.
+        var reader: CheckedContinuation<Outcome, Never>?
+    }
+
+    private let state = Mutex(State())
+
+    /// Whether no more elements are accepted.
+    var isEnded: Bool { state.withLock { $0.end != nil } }
+
+    /// Whether an element that is published now would wait as the first unread one.
+    var isFullyRead: Bool { state.withLock { $0.reader == nil && $0.unread.isEmpty } }
+
+    /// Returns the next element, or nil at the end; cancelling the task ends the feed.
+    func next(isolation: isolated (any Actor)? = #isolation) async throws(Failure) -> Element? {
+        let outcome = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let outcome = state.withLock { state -> Outcome? in
+                    if let element = state.unread.popFirst() { return .success(element) }
+                    if let end = state.end {
+                        state.end = .success(nil)
+                        return end
+                    }
+                    precondition(state.reader == nil, "A sequence has one reader.")
+                    state.reader = continuation
+                    return nil
+                }
+                if let outcome { continuation.resume(returning: outcome) }
+            }
+        } onCancel: {
+            finish()
+        }
+        return try outcome.get()
+    }
+
+    /// Hands an element to the waiting reader, or else adds it by `enqueue` to the unread ones.
+    ///
+    /// If `enqueue` returns an error, the feed ends with it after the unread elements.
+    func publish(_ element: Element, enqueue: (inout Deque<Element>) -> Failure?) {
+        let reader = state.withLock { state -> CheckedContinuation<Outcome, Never>? in
+            if let reader = state.reader.take() { return reader }
+            if state.end == nil { state.end = enqueue(&state.unread).map { .failure($0) } }
+            return nil
+        }
+        reader?.resume(returning: .success(element))
+    }
+
+    /// Ends the feed after the unread elements, with an error if there is one.
+    func finish(throwing error: Failure? = nil) {
+        let reader = state.withLock { state -> CheckedContinuation<Outcome, Never>? in
+            if let reader = state.reader.take() {
+                state.end = .success(nil)
+                return reader
+            }
+            if state.end == nil { state.end = error.map { .failure($0) } ?? .success(nil) }
+            return nil
+        }
+        reader?.resume(returning: error.map { .failure($0) } ?? .success(nil))
+    }
+}
+
+extension Feed where Failure == any Error {
+    /// Publishes an element; beyond `limit` unread ones the feed ends with `overflow`.
+    func publish(_ element: Element, limit: Int, overflow: @autoclosure () -> Failure) {
+        publish(element) { unread in
+            guard unread.count < limit else { return overflow() }
+            unread.append(element)
+            return nil
+        }
+    }
+}
+
+/// A sequence that reads from a feed.
+struct FeedSequence<Element: Sendable, Failure: Error>: AsyncSequence, Sendable {
+    let feed: Feed<Element, Failure>
+
+    struct Iterator: AsyncIteratorProtocol {
+        let feed: Feed<Element, Failure>
+
+        mutating func next(
+            isolation actor: isolated (any Actor)?
+        ) async throws(Failure) -> Element? {
+            try await feed.next(isolation: actor)
+        }
+    }
+
+    func makeAsyncIterator() -> Iterator { Iterator(feed: feed) }
+}
+
+/// The feeds to which one object publishes; a feed is forgotten after it has ended or when its last
+/// reader is gone.
+struct FeedList<Element: Sendable, Failure: Error> {
+    private struct WeakFeed {
+        weak var feed: Feed<Element, Failure>?
+    }
+
+    private var feeds: [WeakFeed] = []
+
+    /// The feeds that accept elements.
+    var open: [Feed<Element, Failure>] {
+        feeds.isEmpty ? [] : feeds.compactMap(\.feed).filter { !$0.isEnded }
+    }
+
+    /// Whether no feed accepts elements.
+    var isEmpty: Bool { open.isEmpty }
+
+    /// Adds a new feed.
+    mutating func make() -> Feed<Element, Failure> {
+        feeds.removeAll { $0.feed?.isEnded ?? true }
+        let feed = Feed<Element, Failure>()
+        feeds.append(WeakFeed(feed: feed))
+        return feed
+    }
+}
