@@ -4,7 +4,7 @@ import TandemQuery
 /// Reads the loaded data of a context to evaluate predicates, sort keys and sections without
 /// requests.
 ///
-/// If ``includesEdits`` is true, pending edits lie on top; otherwise the reader shows the merged
+/// If ``includesEdits`` is true, the reader includes pending edits; otherwise it reads the merged
 /// graph.
 struct ContextReader: GraphReader {
     let context: ManagedObjectContext

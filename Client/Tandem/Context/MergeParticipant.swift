@@ -31,7 +31,7 @@ protocol ListParticipant: MergeParticipant {
     func needs(_ group: MergedGroup) -> Bool
     /// Whether the list waits for a fetch, so that even an empty merge has an effect.
     var isWaiting: Bool { get }
-    /// Whether the list waits only for rows that replace those that edits removed from a window.
+    /// Whether the list waits only for rows to replace those that edits removed from a window.
     var needsRefill: Bool { get }
     /// Returns the fetch that the list needs before it steps over the group, or nil.
     func refill(for group: MergedGroup, _ verdicts: [Verdict]?) -> Fetch?
@@ -40,7 +40,7 @@ protocol ListParticipant: MergeParticipant {
     /// Discards the shown rows, so that they are fetched with this merge, because no verdicts are
     /// available.
     func resetAfterGap()
-    /// Returns at most `count` shown objects around one of them, or none if it is not shown.
+    /// Returns at most `count` shown objects around `object`, or none if it is not shown.
     func objects(around object: ObjectReference, _ count: Int) -> [ObjectReference]
     /// Invalidates an object after edits of it were added, changed or removed in its context
     /// family.

@@ -3,7 +3,7 @@ import TandemModel
 /// The object changes that observers have not been notified of yet; nothing is recorded without
 /// observers.
 final class UnreportedChanges {
-    /// The reason of a change; if there are several, the highest counts.
+    /// The reason for a change, in ascending priority if there are several.
     enum Reason: Int { case refresh, edit, invalidation }
 
     private struct Touch {
