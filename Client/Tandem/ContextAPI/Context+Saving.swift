@@ -14,8 +14,8 @@ extension ManagedObjectContext {
     ///     successful save, there may be nothing left to edit, so another process first calls
     ///     ``receipt(ofSave:contentHash:)``.
     ///   - author: An author to record instead of the container's.
-    ///   - contentHash: A hash that identifies the content, if the caller knows the content better
-    ///     than the edits show it. A retry needs the same hash. If nil, the edits are hashed.
+    ///   - contentHash: A hash that identifies the content, for a caller whose edits alone do not
+    ///     identify it. A retry needs the same hash. If nil, the edits are hashed.
     /// - Returns: The position up to which the context has merged, which includes the save.
     /// - Throws: `conflict`, `validation`, `uniqueness`, `deleteDenied`, `disconnected`, and:
     ///   - `usage` for an author or context name of more than 256 bytes.
@@ -53,10 +53,9 @@ extension ManagedObjectContext {
         try await saving.save(SaveOptions(policy, saveID, author, nil), suspendingCalls)
     }
 
-    /// Returns the conflicts in an error that ``save(policy:saveID:author:)`` threw, value by
-    /// value.
+    /// Returns the values of the conflicts in an error that ``save(policy:saveID:author:)`` threw.
     ///
-    /// Call this before the edits are rolled back or merged over.
+    /// Call this before a rollback and before the next merge.
     public func details(of error: TandemError) -> [ConflictDetails] {
         error.conflicts.compactMap { conflict in
             guard let model = session?.model,
@@ -78,7 +77,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Returns the answer to an earlier save with an id, or nil if the daemon knows none.
+    /// Returns the answer to an earlier save with an id, or nil if the daemon knows no such save.
     ///
     /// The save may come from any process of the same user. The context merges up to it. Call this
     /// before repeating the edits of a save: once the save has happened, the edits may no longer be
@@ -96,7 +95,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Returns the answer to an earlier save with an id, or nil if the daemon knows none.
+    /// Returns the answer to an earlier save with an id, or nil if the daemon knows no such save.
     ///
     /// Parameters and errors are those of the blocking form.
     public func receipt(
@@ -117,7 +116,7 @@ extension ManagedObjectContext {
 
     /// Sends a save that sets links, without waiting for its answer.
     ///
-    /// The daemon carries out saves in the order in which they are sent. This one has no base
+    /// The daemon carries out saves in the order in which they are sent. This save has no base
     /// version, so it sets the links no matter what others have changed. Repeating it changes
     /// nothing, because existing members stay. The context neither merges the save nor shows it
     /// among its edits. After a failure, save the same links as edits of objects; that also works
