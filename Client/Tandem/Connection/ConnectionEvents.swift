@@ -3,9 +3,9 @@ import TandemIO
 
 /// The state changes of a container's connection since the sequence was created.
 ///
-/// A reader that lags more than ``ClientLimits/bufferedConnectionEvents`` events loses the oldest.
-/// The next event has the number of lost ones (``ConnectionEvent/skipped``). The sequence ends with
-/// the container.
+/// A reader that lags by more than ``ClientLimits/bufferedConnectionEvents`` events loses the
+/// oldest. The next event contains the number of lost events (``ConnectionEvent/skipped``). The
+/// sequence ends with the container.
 public struct ConnectionEvents: AsyncSequence, Sendable {
     let feed: ConnectionFeed
 
@@ -63,7 +63,7 @@ final class ConnectionFeed: Sendable {
         reader?.resume(returning: event)
     }
 
-    /// Adds an event; if the queue is full, the oldest are counted in the event after them.
+    /// Adds an event; if the queue is full, drops the oldest and counts them in the next event.
     private func enqueue(_ event: ConnectionEvent, _ state: inout State) {
         state.queue.append(event)
         while state.queue.count > limit {
