@@ -5,7 +5,8 @@ import TandemWire
 package struct LinkUpdate {
     /// The object, which has to exist.
     package let object: ObjectID
-    /// The existing targets by relationship: the target of a to-one, or new members of a to-many.
+    /// The existing targets by relationship: the target of a to-one relationship, or new members of
+    /// a to-many relationship.
     package let links: [String: [ObjectID]]
 
     /// Creates an update of an object's links; none of the relationships may be ordered.

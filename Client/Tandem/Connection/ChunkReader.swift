@@ -13,7 +13,7 @@ import TandemWire
 /// message does not affect the reader.
 final class ChunkReader: Sendable {
     private struct Guarded {
-        /// The chunks that have arrived but have not been taken.
+        /// The chunks that have arrived but have not been consumed.
         var parts: Deque<FetchedChunk> = []
         /// The number of objects still to come; nil if no chunked answer has begun or the answer
         /// was discarded.

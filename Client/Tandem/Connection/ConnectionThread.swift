@@ -7,7 +7,7 @@ final class ConnectionThread {
     private let connection: Connection
     private let wake: WakeUp
     private var backoff: Backoff
-    // Many processes lose a daemon at the same moment; jitter keeps their reconnects apart.
+    // Many processes lose a daemon at the same moment; jitter spreads their reconnects.
     private var random = SystemRandomNumberGenerator()
 
     init(_ connection: Connection, _ wake: WakeUp) {

@@ -160,9 +160,9 @@ final class InboundReader: Sendable {
 
     /// Waits for bytes on the calling thread, which has the turn, and dispatches their messages.
     ///
-    /// With `spins`, polls before it sleeps if recent answers came early. The result `.wouldBlock`
-    /// means that the caller should check its deadlines: the wait timed out, or lasted
-    /// ``patience``. Throws like ``drain(_:)``.
+    /// With `spins`, polls before it sleeps if recent answers arrived quickly. The result
+    /// `.wouldBlock` means that the caller should check its deadlines: the wait timed out, or
+    /// lasted ``patience``. Throws like ``drain(_:)``.
     func receive(
         _ connection: Connection, milliseconds: Int32, spins: Bool = false
     ) throws -> ReadResult {

@@ -1,7 +1,7 @@
 import TandemModel
 import TandemWire
 
-/// The daemon's state as it has announced it.
+/// The state and limits that the daemon announced, and the use of these limits.
 struct KnownDaemon: Sendable {
     /// Whether the daemon is read-only.
     var isReadOnly = false
@@ -35,7 +35,7 @@ struct KnownDaemon: Sendable {
 
 /// The reasons why there is no connection.
 struct ConnectionTrouble: Sendable {
-    /// The time when the socket was first found without a daemon; nil while one listens.
+    /// The time when the socket was first found without a daemon; nil while a daemon listens.
     ///
     /// In nanoseconds of the monotonic clock.
     var absentSince: UInt64?

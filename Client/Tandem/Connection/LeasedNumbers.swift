@@ -12,7 +12,7 @@ struct LeasedNumbers: Sendable {
 
     /// The size of the next lease, at least 64 and at most 4,096.
     ///
-    /// It doubles with each lease, so that a process that creates one object does not lease
+    /// The size doubles with each lease, so that a process that creates one object does not lease
     /// thousands of numbers.
     var nextCount: UInt32 { min(Self.most, max(Self.fewest, lastCount &* 2)) }
 

@@ -61,7 +61,7 @@ public struct ClientLimits: Hashable, Sendable {
     public var cachedRows = 65_536
     /// The number of ids, of 16 bytes each, that a loop over fetch batches requests at once.
     public var listedReferences = 262_144
-    /// The bytes of blobs that a context caches after they were read.
+    /// The size of the blobs that a context caches, in bytes.
     public var blobCacheBytes = 32 << 20
     /// The number of payloads that an observer may lag before its sequence throws `limitExceeded`.
     public var bufferedPayloads = 4_096

@@ -15,7 +15,7 @@ extension PersistentContainer {
         try await suspendingCalls.wait(for: 0, timeout: 10)
     }
 
-    /// Waits until the journal has reached a position, and returns the last durable one; blocks.
+    /// Waits until the journal has reached a position; returns the last durable position; blocks.
     ///
     ///     let position = try Position(argument) ?? container.end()
     ///     try container.wait(for: position, timeout: 10)
@@ -147,11 +147,11 @@ extension PersistentContainer {
     /// continue a fetch, pass the position of its context: the journal's end is later if others
     /// save meanwhile. The registration is durable on return.
     ///
-    /// The connection of this container then holds the name until it ends.
+    /// The connection of this container then holds the name until the connection ends.
     ///
-    /// Throws `consumerInUse` if another connection holds the name, `denied` without the role
-    /// writer or for another user's consumer, `limitExceeded`, `historyExpired` if the position is
-    /// no longer in the journal, `readOnly`, and `usage` if the name is invalid.
+    /// Throws `consumerInUse` if another connection holds the name, and `denied` without the role
+    /// writer or for another user's consumer. Throws `historyExpired` if the journal no longer has
+    /// the position, `usage` if the name is invalid, `limitExceeded` and `readOnly`.
     public func consumer(
         named name: String, at position: Position? = nil
     ) async throws -> JournalConsumer {

@@ -13,9 +13,9 @@ extension PersistentContainer {
     /// waits for up to ``ClientLimits/connectMilliseconds``. Cost: a round trip, and the model's
     /// installation in an empty or older store. Parameters are those of
     /// ``init(model:socket:name:author:transport:limits:)``. Throws `disconnected` if no daemon
-    /// listens (ENOENT, ECONNREFUSED), `denied` if the socket may not be opened (EACCES),
-    /// `schemaMismatch` if the store's model is incompatible, `usage` for an invalid model or
-    /// author, `timeout` if the daemon does not answer.
+    /// listens (ENOENT, ECONNREFUSED), `denied` if the socket may not be opened (EACCES), and
+    /// `timeout` if the daemon does not answer. Throws `schemaMismatch` if the store's model is
+    /// incompatible, and `usage` for an invalid model or author.
     public static func open(
         model: Model? = nil, socket: String? = nil, name: String = "default",
         author: String? = nil, transport: Transport? = nil, limits: ClientLimits = ClientLimits()

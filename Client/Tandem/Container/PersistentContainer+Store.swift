@@ -8,8 +8,8 @@ package import TandemWire
 extension PersistentContainer {
     /// Returns the content of a blob that a snapshot or payload refers to; blocks.
     ///
-    /// Throws `unknownObject` if no object has the content any more and the journal does not reach
-    /// back to one that had it. Throws `disconnected` without a connection. Cost: the transfer and
+    /// Throws `unknownObject` if no object has the content any more, and the journal no longer
+    /// records one that had it. Throws `disconnected` without a connection. Cost: the transfer and
     /// a SHA-256.
     ///
     ///     if case .blob(let blob) = object.snapshot["scan"] {

@@ -13,7 +13,7 @@ struct ChildSave: ContextPart {
     ) async throws -> Position {
         precondition(
             options.saveID == nil && options.author == nil && options.contentHash == nil,
-            "A child context saves into its parent; give ids and authors to the save of the root context."
+            "A child context saves into its parent; pass ids and authors to the save of the root context."
         )
         while true {
             let before = try await connectedSession(calls)

@@ -29,7 +29,7 @@ struct ContextReader: GraphReader {
         return record.members[slot].map { $0.sorted() }
     }
 
-    /// Returns the content of a long text that was read or set here.
+    /// Returns the content of a long text that this context or an ancestor has read or set.
     ///
     /// Returns nil if the reader excludes edits, so that merged data is always evaluated in the
     /// same way.

@@ -5,8 +5,8 @@ import TandemWire
 ///
 /// A merge has these stages, and no two merges overlap:
 ///
-/// - Every list is asked whether it ``ListParticipant/needs(_:)`` verdicts for the group. If any
-///   does, one request asks for the ``ListParticipant/verdictItem`` of all, and the group is
+/// - Every list reports whether it ``ListParticipant/needs(_:)`` verdicts for the group. If any
+///   does, one request with the ``ListParticipant/verdictItem`` of each is sent, and the group is
 ///   extended to the answer's position.
 /// - Rows are merged.
 /// - Every participant steps.

@@ -34,7 +34,7 @@ extension ModelTranslation {
         _ edits: Edits, of old: CompiledEntity, in now: CompiledEntity,
         _ result: inout TranslatedEdits
     ) {
-        // Texts folded here are folded again by the new model's rules.
+        // Folded texts are computed again by the rules of the new model.
         for (slot, value) in edits.values where !edits.isFolded(value, slot, of: old) {
             if let (slot, value) = place(value, slot, of: old, in: now) {
                 result.edits.values[slot] = value

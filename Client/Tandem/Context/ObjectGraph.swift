@@ -27,7 +27,7 @@ final class ObjectGraph: StatefulPart {
     /// Removes the records that satisfy a predicate.
     func removeAll(where isUseless: (ObjectRecord) -> Bool) { records.removeAll(where: isUseless) }
 
-    /// Removes a record whose object another record takes over.
+    /// Removes a record whose object moves to another record.
     func remove(_ record: ObjectRecord) {
         // A merge that observers caused may have moved the object to another record.
         if records[record.reference.number] === record { records[record.reference.number] = nil }
@@ -356,7 +356,7 @@ final class ObjectGraph: StatefulPart {
         withExtendedLifetime(held) {}
     }
 
-    /// Replaces a record by one of another entity or model, which takes over its object and edits.
+    /// Moves the object and edits of a record to a record of another entity or model.
     ///
     /// Edits of properties that do not exist in `place` are recorded as dropped.
     private func replace(

@@ -4,7 +4,7 @@ import TandemWire
 /// The state of one object in a context: the merged row, the edits in flight and the pending edits.
 ///
 /// A merge changes only the row. An acknowledgement completes the edits in flight; a failed save
-/// returns them to the pending ones.
+/// moves them back to the pending edits.
 final class ObjectRecord {
     let entity: CompiledEntity
     let reference: ObjectReference
@@ -140,9 +140,9 @@ final class ObjectRecord {
     /// Removes all loaded data and keeps the edits.
     ///
     /// From then on, edits of loaded values, including those that can be redone, are based on
-    /// `position`, or on the version that caused a save to be refused if that is later. A save
-    /// still conflicts with changes that others make after that position. If `position` is nil, the
-    /// version is reset.
+    /// `position`. If a later version caused a save to be refused, they are based on that version.
+    /// A save still conflicts with changes that others make after that position. If `position` is
+    /// nil, the version is reset.
     func fault(at position: UInt64? = nil) {
         row = nil
         let isBased = version != 0 && (hasEdits || steps > 0)

@@ -42,7 +42,7 @@ struct PinMover: ContextPart {
         _ pin: Pin, towards position: UInt64, _ calls: DaemonCalls
     ) async throws {
         if merged < position, (try? await pin.acquire(at: merged, calls)) != nil { return }
-        // If the present position can no longer be pinned, the move restarts the context at the
+        // If the current position can no longer be pinned, the move restarts the context at the
         // target.
         try await pin.acquire(at: position, isRenewed: true, calls)
     }
@@ -180,7 +180,7 @@ struct PinMover: ContextPart {
             && move.queries.map { $0 == queries } ?? true
     }
 
-    /// Continues a move from the context's present position.
+    /// Continues a move from the context's current position.
     func resume(_ move: Repositioning, _ calls: DaemonCalls) async throws {
         if move.target == move.start { return try await merger.merge(through: merged, calls) }
         guard family.pin != nil else { return try await merger.merge(through: move.target, calls) }

@@ -262,8 +262,8 @@ private struct SentLinks {
     /// Returns whether `owner` is the end of a many-to-many link that sends it.
     ///
     /// An ordered end sends the link, otherwise the end with the lower link id. If both ends have
-    /// the same relationship, a new object sends it, so that a retry with other object numbers is
-    /// the same.
+    /// the same relationship, a new object sends it, so that a retry with other object numbers
+    /// sends the same links.
     private func isSender(
         _ owner: ObjectReference, _ relationship: CompiledRelationship,
         _ member: ObjectReference, _ ordinals: [ObjectNumber: Int]

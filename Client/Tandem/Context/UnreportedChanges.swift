@@ -81,7 +81,7 @@ final class UnreportedChanges {
             case (true, true, .refresh): change.refreshed.insert(id)
             }
         }
-        // Objects inserted by others are new here even if the context has no record of them.
+        // Objects inserted by others are new, even if the context has no record of them.
         change.inserted.formUnion(merged.inserted)
         change.refreshed.subtract(merged.inserted)
         touches.removeAll()

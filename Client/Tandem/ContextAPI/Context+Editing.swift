@@ -29,8 +29,8 @@ extension ManagedObjectContext {
     /// the object become null, and to-many relationships lose it. With the rule `cascade`, loaded
     /// objects at the other end are marked as well, recursively.
     ///
-    /// The daemon decides at the save: it also deletes related objects that the context has not
-    /// loaded, and keeps those that others have moved elsewhere in the meantime. With the rule
+    /// The daemon applies the rules at the save: it also deletes related objects that the context
+    /// has not loaded, and keeps objects that others have since moved elsewhere. With the rule
     /// `deny` it refuses the save with `deleteDenied` (see ``ManagedObject/validateForDelete()``).
     /// Undo reverts all of this.
     public func delete(_ object: ManagedObject) {

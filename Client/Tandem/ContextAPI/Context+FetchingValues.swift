@@ -9,9 +9,9 @@ extension ManagedObjectContext {
     ///         TeamRow.self, for: FetchRequest(where: \.wins > 3, sort: ["-wins"], limit: 20))
     ///
     /// Throws the errors of ``fetch(_:prefetching:includesPendingChanges:)``, and the error of a
-    /// value that could not be loaded. Costs far less than a fetch: rows that the context does not
-    /// hold are read in place, without objects. Objects that are not of the values' class are left
-    /// out.
+    /// value that could not be loaded. Costs far less than a fetch: rows that the context has not
+    /// loaded are read in place, without objects. Objects that are not of the values' class are
+    /// left out.
     ///
     /// If making a value moves the context, for example because a save is merged, the remaining
     /// values are as of the new position. Objects deleted by then have no values. A fetched array

@@ -114,7 +114,7 @@ extension ManagedObjectContext {
     /// the journal exceeds its cap. Reads then throw `historyExpired` until the context is pinned
     /// again or unpinned. Cost: for every read the daemon undoes everything that was saved since.
     ///
-    /// - Parameter position: The position; nil for the context's present one. An earlier position
+    /// - Parameter position: The position; nil for the context's current one. An earlier position
     ///   shows the state of that time.
     /// - Returns: The context's position.
     /// - Throws: One of these errors; the context then stays as it was:

@@ -113,11 +113,11 @@ extension ManagedObjectContext {
     /// Loads the members of a loaded object as of the context's own position; blocks.
     ///
     /// Other reads first merge up to the position of their answer. A caller that prepares a save
-    /// based on the state it has seen must avoid that. The save would otherwise be based on the
-    /// merged state, and lists would report the merge and the save separately. If the object is not
-    /// loaded, or the journal does not reach back to the position, nothing is loaded. Cost: none
-    /// for members that are loaded; otherwise one request, for which the daemon undoes everything
-    /// that was saved since.
+    /// based on the state it has seen must avoid that merge. The save would otherwise be based on
+    /// the merged state, and lists would report the merge and the save separately. If the object is
+    /// not loaded, or the journal does not reach back to the position, nothing is loaded. Cost:
+    /// none for members that are loaded; otherwise one request, for which the daemon undoes
+    /// everything that was saved since.
     package func loadMembersInPlace(_ relationship: String, of object: ManagedObject) throws {
         guard let slot = object.entity.slot(of: relationship) else { return }
         try blocking { try await loader.loadMembersInPlace(object.record, slot, $0) }

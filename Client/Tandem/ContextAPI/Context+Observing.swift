@@ -105,8 +105,8 @@ extension ManagedObjectContext {
     ///
     /// The handler is called in journal order, before the merging call returns. Saves that are
     /// merged together are reported one by one. The handler is also called if saves were missed,
-    /// because history expired or a new epoch began, and if the model no longer has what the
-    /// observer needs.
+    /// because history expired or a new epoch began, and if the model no longer has an entity or
+    /// property that the observer needs.
     ///
     /// If the context can't decide whether an object matches, the object is reported. This concerns
     /// texts that are too long for their rows. It also concerns objects whose to-many relationships

@@ -227,7 +227,7 @@ extension ManagedObjectContext {
     /// `refusing` receives the rejected rows, as indexes among all rows with their errors, before
     /// any later row is inserted. To repeat the batch, leave out the rejected rows. `numbering`
     /// receives the object numbers of each chunk before the chunk is sent. A chunk that is sent
-    /// again may get other numbers.
+    /// again may have other numbers.
     @discardableResult
     package func execute<Rows>(
         _ request: AsyncBatchInsertRequest<Rows>, id: [UInt8]? = nil, author: String? = nil,

@@ -46,7 +46,8 @@ struct FetchOperations: ContextPart {
         failures.dropDoubtfulEdits()
     }
 
-    /// Returns the objects of a request, with those that key paths reach from them.
+    /// Returns the objects of a request, after prefetching the objects that key paths reach from
+    /// them.
     func fetchObjects(
         _ request: FetchDescriptor, _ keyPaths: [String], _ includesPending: Bool,
         _ calls: DaemonCalls

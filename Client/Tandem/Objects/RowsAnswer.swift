@@ -80,7 +80,7 @@ final class RowsAnswer {
         return type
     }
 
-    /// Returns the object of a row, with that row if the context has none.
+    /// Returns the object of a row; the context adopts the row unless it has one.
     func object(at index: Int) -> ManagedObject {
         let stored = objects[index]
         if isCurrent, records[stored.object.number]?.row == nil {
