@@ -28,7 +28,7 @@ package struct LinkSave {
 
     /// Blocks until the save is durable.
     ///
-    /// Throws the reason if the save failed or its outcome is unknown.
+    /// Throws the error if the save failed or its outcome is unknown.
     package func wait() throws(TandemError) {
         switch connection.answer(of: reply) {
         case .success(.saved): break

@@ -73,8 +73,8 @@ public final class PersistentContainer: Sendable {
     /// In a method of an actor, and in code of the main actor, the context belongs to the actor. In
     /// an actor's `init`, the default of a property, a nonisolated function or a detached task, the
     /// compiler knows no actor. The context then belongs to the code that holds it, which the
-    /// compiler enforces. It merges only when it is used, and reports changes of objects in its
-    /// next operation. <doc:Actors> has a table of all cases.
+    /// compiler enforces. Such a context merges only when it is used, and reports changes of
+    /// objects in its next operation. <doc:Actors> has a table of all cases.
     ///
     ///     actor Importer {
     ///         private let container: PersistentContainer

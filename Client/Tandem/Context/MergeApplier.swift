@@ -58,8 +58,8 @@ struct MergeApplier: ContextPart {
         _ touched: [ObserverNotice]
     ) {
         participants.step(group, verdicts)
-        // Published before observers are notified, because they may cause the next merge, whose
-        // saves have to follow these.
+        // Saves are published before observers are notified, because an observer may cause the next
+        // merge, whose saves have to follow.
         publishSaves(of: group)
         family.markReported(through: group.to, isOtherLog: group.isOtherLog)
         family.notify(family.drainNotices() + touched)

@@ -35,7 +35,7 @@ protocol ListParticipant: MergeParticipant {
     var needsRefill: Bool { get }
     /// Returns the fetch that the list needs before it steps over the group, or nil.
     func refill(for group: MergedGroup, _ verdicts: [Verdict]?) -> Fetch?
-    /// Receives the result of its fetch, to be used in the merge that reaches its position.
+    /// Receives the result of the list's fetch, to be used in the merge that reaches its position.
     func receive(_ result: Result<ListAnswer, TandemError>, for fetch: Fetch)
     /// Discards the shown rows, so that they are fetched with this merge, because no verdicts are
     /// available.

@@ -136,13 +136,13 @@ extension ManagedObjectContext {
 
     /// Moves the context to the end of the journal as one change, and ends the pin; blocks.
     ///
-    /// A context that merges automatically does so again.
+    /// A context that merges automatically resumes doing so.
     @discardableResult
     public func unpin() throws -> Position { try blocking { try await pins.unpin($0) } }
 
     /// Moves the context to the end of the journal as one change, and ends the pin.
     ///
-    /// A context that merges automatically does so again.
+    /// A context that merges automatically resumes doing so.
     @discardableResult
     public func unpin() async throws -> Position {
         try await pins.unpin(suspendingCalls)

@@ -136,7 +136,7 @@ extension ManagedObjectContext {
     /// Deletes all objects of a request in the daemon; blocks until the deletions are merged here.
     ///
     /// Pending edits are ignored; save or roll back first. If the connection is lost, the batch
-    /// resumes on the next one.
+    /// resumes after the reconnect.
     /// - Parameters:
     ///   - request: The request that selects the objects.
     ///   - id: An id of 1 to 56 bytes under which the batch may be repeated, even by another
@@ -189,7 +189,7 @@ extension ManagedObjectContext {
     ///
     /// Repeating the insert under the same `id` with the same rows inserts the missing rows, even
     /// from another process. With different rows it throws `usage`. If the connection is lost, the
-    /// batch resumes on the next one.
+    /// batch resumes after the reconnect.
     /// - Returns: The position of the last transaction, and the number of rows. A row counts as
     ///   well if an existing object already has its unique values.
     /// - Throws: The errors of a save, for the first row that can't be inserted; the error's `row`

@@ -7,7 +7,7 @@ public import TandemModel
 /// version of the app added to an enum. An optional property reads it as nil. Any other property
 /// reads as the default of its ``TandemModel/Attribute``, or as ``zero`` if it has none. In that
 /// case, ``ManagedObjectContext/faultFailure`` names the value once, and saves with edits of the
-/// object throw `unreadable`. They do so until the edits are rolled back or another save sets a
+/// object throw `unreadable`. This ends when the edits are rolled back, or when another save sets a
 /// value that the type can represent.
 ///
 ///     enum Level: Int, CaseIterable, AttributeConvertible { case low, high }

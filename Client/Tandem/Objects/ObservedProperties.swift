@@ -9,8 +9,8 @@ import TandemModel
 /// not retain. A registrar does not report whether reads are being observed, nor when an
 /// observation ends. The captured values of key paths reveal both:
 ///
-/// - A registrar hashes a key path only while reads are being observed. `isTracking` offers a key
-///   path that records this.
+/// - A registrar hashes a key path only while reads are being observed. `isTracking` passes the
+///   registrar a key path that records whether it is hashed.
 /// - A registrar keeps the key paths of an observation until it fires or ends. Each key path owns a
 ///   `Token`, which removes the property from the table when it is freed.
 ///
