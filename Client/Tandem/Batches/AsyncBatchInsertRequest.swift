@@ -1,7 +1,8 @@
 public import TandemModel
 import TandemWire
 
-/// Inserts an object for each row of an asynchronous sequence; see ``BatchInsertRequest``.
+/// A request to insert an object for each row of an asynchronous sequence; see
+/// ``BatchInsertRequest``.
 ///
 ///     let rows = FileHandle.standardInput.bytes.lines.map { BatchValues(["name": .string($0)]) }
 ///     try await context.execute(AsyncBatchInsertRequest(entity: "Team", rows: rows))

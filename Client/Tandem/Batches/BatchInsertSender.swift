@@ -123,7 +123,7 @@ final class BatchInsertSender {
         if index > sent, isFull { cut = index } else { bytes += rows[index].bytes }
     }
 
-    /// Fills a chunk with the rows that were not sent.
+    /// Determines the next chunk among the rows that were not sent.
     private func makePart() {
         (cut, bytes) = (nil, 0)
         for index in sent..<rows.count where cut == nil { place(index) }
@@ -287,8 +287,7 @@ final class BatchInsertSender {
 /// Rejected rows in ascending order, by their index among all rows, from 0.
 typealias BatchRefusals = [(row: Int, error: TandemError)]
 
-/// The object numbers that rows get if they are inserted, by the row's index among all rows, from
-/// 0.
+/// The object numbers for rows, if they are inserted, by the row's index among all rows, from 0.
 typealias BatchNumbers = [(row: Int, number: ObjectNumber)]
 
 /// A row of a batch insert that is not known to be inserted.

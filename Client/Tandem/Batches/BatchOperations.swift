@@ -2,7 +2,7 @@ import TandemIO
 import TandemModel
 import TandemWire
 
-/// Batches that run in the daemon, and the merges of their changes.
+/// Runs batches in the daemon, and merges their changes.
 struct BatchOperations: ContextPart {
     let context: ManagedObjectContext
 
@@ -105,7 +105,7 @@ struct BatchOperations: ContextPart {
         }
     }
 
-    /// Merges the inserted objects, and traces the batch like a save.
+    /// Merges the inserted objects, and logs the batch like a save.
     @discardableResult
     private func finish(
         _ work: BatchInsertSender, _ error: TandemError?

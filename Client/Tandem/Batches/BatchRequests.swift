@@ -1,15 +1,15 @@
 public import TandemModel
 import TandemQuery
 
-/// Deletes all objects of a fetch request, in the daemon.
+/// A request to delete all objects of a fetch request, in the daemon.
 ///
 ///     let result = try context.execute(BatchDeleteRequest(Team.self, where: \.wins < 1))
 ///
 /// The daemon processes the batch as several transactions of at most 1,000 objects, interleaved
 /// with other saves. The batch as a whole is therefore not atomic. It affects the objects that
 /// match when the daemon evaluates the request. An object that another save changes before its turn
-/// is evaluated again. Delete rules apply within each transaction. The request may have a limit,
-/// with its order, but no offset.
+/// is evaluated again. Delete rules apply within each transaction. The fetch request may have an
+/// order and a limit, but no offset.
 public struct BatchDeleteRequest: Hashable, Sendable {
     /// The request that selects the objects.
     public var fetchRequest: FetchRequest<ManagedObject>
@@ -37,7 +37,7 @@ public struct BatchDeleteRequest: Hashable, Sendable {
     }
 }
 
-/// Sets the same values in all objects of a fetch request, in the daemon; see
+/// A request to set the same values in all objects of a fetch request, in the daemon; see
 /// ``BatchDeleteRequest``.
 ///
 ///     try context.execute(
@@ -71,7 +71,8 @@ public struct BatchUpdateRequest: Hashable, Sendable {
     }
 }
 
-/// Inserts an object for each row, in the daemon, without creating objects in the context.
+/// A request to insert an object for each row, in the daemon, without creating objects in the
+/// context.
 ///
 ///     let rows = lines.lazy.map { BatchValues(["name": .string($0)]) }
 ///     try context.execute(BatchInsertRequest(entity: "Team", rows: rows))

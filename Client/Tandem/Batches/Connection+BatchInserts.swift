@@ -58,7 +58,7 @@ extension DaemonCalls {
                 work.modelAttempts + 1 < connection.limits.modelAttempts
             else { throw error }
             work.modelAttempts += 1
-            // The daemon has pushed its current model before this answer.
+            // The daemon pushed its current model before this answer.
             _ = try await journalEnd()
             work.sendAgain()
         }

@@ -63,7 +63,7 @@ extension DaemonCalls {
             // The retry resumes under the same id, even if part of the batch is done.
             guard answer.failure?.code == .schemaMismatch, attempt < connection.limits.modelAttempts
             else { return try connection.result(answer) }
-            // The daemon has pushed its current model before this answer.
+            // The daemon pushed its current model before this answer.
             _ = try await journalEnd()
             attempt += 1
         }
@@ -94,7 +94,7 @@ extension TandemError {
         var error = self
         error.done = done
         error.message +=
-            "; \(done.count) \(done.count == 1 ? "object was" : "objects were") done before, up to position \(done.position.number)"
+            "; \(done.count) \(done.count == 1 ? "object was" : "objects were") processed before the error, up to position \(done.position.number)"
         return error
     }
 }

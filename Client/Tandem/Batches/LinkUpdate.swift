@@ -5,7 +5,8 @@ import TandemWire
 package struct LinkUpdate {
     /// The object, which has to exist.
     package let object: ObjectID
-    /// The existing targets by relationship: the target of a to-one, or new members of a to-many.
+    /// The existing targets by relationship: the target of a to-one relationship, or new members of
+    /// a to-many relationship.
     package let links: [String: [ObjectID]]
 
     /// Creates an update of an object's links; none of the relationships may be ordered.
@@ -27,7 +28,7 @@ package struct LinkSave {
 
     /// Blocks until the save is durable.
     ///
-    /// Throws the reason if the save failed or its outcome is unknown.
+    /// Throws the error if the save failed or its outcome is unknown.
     package func wait() throws(TandemError) {
         switch connection.answer(of: reply) {
         case .success(.saved): break

@@ -3,7 +3,7 @@ import TandemModel
 
 /// The net changes of a group, indexed by object number; built once for all participants.
 ///
-/// The changes have the order of a transaction: by entity tag, then number. Each tag's slice is
+/// The changes are sorted as in a transaction: by entity tag, then number. Each tag's slice is
 /// found by binary search, so no hash table has to be filled. Building costs O(changes) if they are
 /// sorted; a look-up costs O(tags + log changes).
 final class ChangeTable: Sendable {

@@ -53,8 +53,8 @@ struct MergedGroup: Sendable {
     ///
     /// It moves a context from the position of the last transaction to the one before the first.
     /// The journal does not record the positions at which the restored rows were written. They get
-    /// the version `to`, which is not lower than the true one, and lower than that of every later
-    /// change.
+    /// the version `to`, which is at least the true version, and lower than the version of every
+    /// later change.
     init(undoing transactions: [Transaction], from left: UInt64, to: UInt64, model: CompiledModel) {
         from = to
         self.to = to
@@ -74,7 +74,7 @@ struct MergedGroup: Sendable {
     /// Whether the group undoes saves.
     var isBackward: Bool { left != nil }
 
-    /// Returns whether the group contains everything since a position of the context's present log.
+    /// Returns whether the group contains everything since a position of the context's current log.
     func begins(at position: Position, _ now: Position) -> Bool {
         !isRestart && position.isComparable(with: now) && position.number == left ?? from
     }
@@ -224,8 +224,7 @@ enum NetEffect {
         return (a + b.filter { !known.contains($0.slot) }).sorted { $0.slot < $1.slot }
     }
 
-    /// Returns a change without the values that have returned to their former state, or nil if
-    /// nothing is left.
+    /// Returns a change without values that are the same as before, or nil if nothing is left.
     private static func reduced(_ change: Change, _ model: CompiledModel) -> Change? {
         guard let entity = model.entity(tagged: change.object.tag) else { return nil }
         var result = change

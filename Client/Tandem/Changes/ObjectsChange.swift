@@ -20,9 +20,9 @@ public struct ObjectsChange: Hashable, Sendable {
 
     /// The position up to which the context has merged, or nil before its first use.
     public var position: Position?
-    /// Objects that appeared: created here, inserted by others, or restored by undoing a deletion.
+    /// Objects that appeared: created in this context, inserted by others, or restored by undo.
     public var inserted: Set<ObjectID> = []
-    /// Objects that were edited here.
+    /// Objects that were edited in this context.
     public var updated: Set<ObjectID> = []
     /// Objects that the context knew and that are deleted, or will be by the next save.
     public var deleted: Set<ObjectID> = []

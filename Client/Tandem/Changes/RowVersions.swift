@@ -3,7 +3,7 @@ import TandemModel
 /// The positions at which rows were last written.
 ///
 /// The versions of a single transaction follow from its change table, so no dictionary is filled.
-/// Others are stored by number.
+/// Other versions are stored by number.
 struct RowVersions: Sendable {
     /// The position of the single transaction, whose changes are in `written`.
     ///
@@ -38,7 +38,7 @@ struct RowVersions: Sendable {
         written.all[at].kind.writesRow ? position : nil
     }
 
-    /// Adopts the higher of two versions for each row.
+    /// Keeps the higher of two versions for each row.
     mutating func merge(_ later: RowVersions) {
         for at in later.written.all.indices {
             guard let version = later.version(at) else { continue }

@@ -16,6 +16,6 @@ struct Backoff {
         return UInt64.random(in: current / 2...current, using: &random)
     }
 
-    /// Resets the delay after a connection that worked.
+    /// Resets the delay after a successful connection.
     mutating func reset() { current = first }
 }

@@ -4,21 +4,22 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// Hands the chunks of an answer to a consumer as they arrive, so that it can start before the last
-/// one.
+/// Hands the chunks of an answer to a consumer as they arrive, so that the consumer can start
+/// before the last chunk.
 ///
 /// A caller passes a chunk reader with its request. The caller receives the answer's head like any
-/// answer, and takes the chunks from the reader: rows, or placements of a list's objects. The
-/// thread that reads the socket adds the chunks. A reader that was released accepts no chunks. An
-/// answer in one message does not change the reader.
+/// answer, and the chunks from the reader: rows, or placements of a list's objects. The thread that
+/// reads the socket adds the chunks. A reader that was released accepts no chunks. An answer in one
+/// message does not affect the reader.
 final class ChunkReader: Sendable {
     private struct Guarded {
-        /// The chunks that have arrived but have not been taken.
+        /// The chunks that have arrived but have not been consumed.
         var parts: Deque<FetchedChunk> = []
-        /// The number of objects to come; nil if no chunked answer has begun or it was discarded.
+        /// The number of objects still to come; nil if no chunked answer has begun or the answer
+        /// was discarded.
         var left: Int?
         /// The head of a list answer, which defines what the placements of its chunks may refer to;
-        /// nil if the chunks have rows.
+        /// nil if the chunks contain rows.
         var places: ListPlacements?
         /// The error that ended the answer early.
         var error: TandemError?
@@ -80,7 +81,8 @@ final class ChunkReader: Sendable {
         return isWanted
     }
 
-    /// Ends the answer with an error; after the loss of the connection the consumer may ask again.
+    /// Ends the answer with an error; after the loss of the connection the consumer may repeat the
+    /// request.
     func breakOff(_ error: TandemError, isLost: Bool = false) {
         let waiter = guarded.withLock { guarded -> ReplyPromise<Void>? in
             guard let left = guarded.left, left > 0 else { return nil }
@@ -92,7 +94,7 @@ final class ChunkReader: Sendable {
 
     // MARK: Taking chunks
 
-    /// Discards the answer that has begun.
+    /// Discards the rest of the answer.
     func discard() { guarded.withLock { ($0.left, $0.parts) = (nil, []) } }
 
     /// Whether the connection was lost before the last chunk arrived.

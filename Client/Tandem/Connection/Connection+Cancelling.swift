@@ -7,12 +7,12 @@ extension Connection {
     /// first.
     ///
     /// Only read-only requests (``ClientMessage/isQuestion``) are cancelled; the daemon then stops
-    /// working on them. Any other request is awaited to its end.
+    /// working on them. Any other request is awaited until it is answered.
     func answerUnlessCancelled(
         _ message: ClientMessage, at position: Position? = nil
     ) async -> Result<DaemonMessage, TandemError> {
         guard message.isQuestion else { return await submit(message, at: position).value() }
-        // The handler would be called as well, but only after the request was sent.
+        // The cancellation handler would be called as well, but only after the request was sent.
         guard !Task.isCancelled else { return .failure(.givenUp) }
         let reply = submit(message, at: position)
         return await reply.valueUnlessCancelled { self.state.withLock { $0.cancel(reply) } }

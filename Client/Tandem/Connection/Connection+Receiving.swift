@@ -77,7 +77,7 @@ extension Connection {
         for receiver in state.withLock({ $0.receivers }) { receiver.signal() }
     }
 
-    /// Whether an answer is being assembled, or the last assembled one is at or after this
+    /// Returns whether an answer is being assembled, or was last assembled at or after this
     /// position.
     ///
     /// A context that awaits such an answer has to stay at its position to be able to use it.
@@ -191,7 +191,7 @@ extension Connection {
                 position: cursor)
             state.leases.add(welcome.lease)
             state.daemon.limits = welcome.limits
-            // If the daemon is read-only, its next push gives the reason.
+            // If the daemon is read-only, its next push contains the reason.
             if !welcome.isReadOnly { updateState(isReadOnly: false, "", &state, &received) }
             let error = TandemError(
                 .unknownOutcome,
@@ -251,12 +251,12 @@ extension Connection {
     }
 
     private static var otherAnswer: TandemError {
-        TandemError(.storage, "the daemon continued another answer than the one it began")
+        TandemError(.storage, "the daemon began one answer and continued with another")
     }
 
     /// Returns the answer that a message completes.
     ///
-    /// Returns nil if more chunks follow, or if the request's chunk reader takes them.
+    /// Returns nil if more chunks follow, or if the request's chunk reader receives them.
     private func assembled(
         _ message: DaemonMessage, _ id: UInt32, _ state: inout ConnectionState,
         _ received: inout ReceivedBatch
@@ -272,7 +272,8 @@ extension Connection {
             switch try state.requests.add(part, id, deadline: deadline) {
             case .incomplete: return nil
             case .abandoned:
-                // A few bytes always fit; the loss of the connection ends the request anyway.
+                // A message this short fits any limit; if the connection is lost, the request ends
+                // anyway.
                 try? state.send(.cancel, id: id)
                 return nil
             case .delivered:
@@ -311,7 +312,7 @@ extension Connection {
 
     // MARK: Connection loss and deadlines
 
-    /// Marks the connection as lost; requests in flight are queued for the next one.
+    /// Marks the connection as lost; requests in flight are queued for the next connection.
     func lost(_ error: TandemError) {
         let end = deadline(after: limits.connectMilliseconds)
         let attempts = limits.requestAttempts
@@ -331,7 +332,7 @@ extension Connection {
         state.session.map { ConnectionEvent(state: kind, position: $0.position($0.position)) }
     }
 
-    /// The milliseconds until the earliest deadline; -1 if nothing waits.
+    /// Returns the milliseconds until the earliest deadline; -1 if nothing waits.
     func timeout() -> Int32 {
         let next = state.withLock { $0.phase == .ready ? $0.nextDeadline : $0.nextEnd(limits) ?? 0 }
         guard let next else { return -1 }
@@ -365,7 +366,7 @@ extension Connection {
             case .batch, .insert:
                 return TandemError(
                     .unknownOutcome,
-                    "a part of the batch may have been applied (\(why)); continue it under the same id"
+                    "part of the batch may have been applied (\(why)); repeat the batch with the same id"
                 )
             default: break
             }

@@ -4,13 +4,13 @@ import TandemWire
 
 /// One socket to the daemon, and the thread that reads it.
 ///
-/// Requests are written by the threads that make them. The connection is made at the first use. If
+/// Each request is written by the thread that makes it. The connection is made at the first use. If
 /// it is lost, it resumes at the last position and sends requests again; saves keep their ids.
 final class Connection: Sendable {
     let transport: Transport
     let author: String
     let declaredModel: Model?
-    /// `declaredModel` compiled; nil if there is none or if it is invalid.
+    /// The compiled `declaredModel`; nil if there is none or if it is invalid.
     let compiledModel: CompiledModel?
     /// The error in the model or in the author's name; nil if both are valid.
     let declarationProblem: TandemError?
@@ -71,7 +71,7 @@ final class Connection: Sendable {
     /// The generation of the last known session.
     var knownGeneration: Int? { state.withLock { $0.session?.generation } }
 
-    /// Returns the promise of a session; unless it is patient, it fails at the first refusal.
+    /// Returns a promise of the session; an impatient one fails at the first failed attempt.
     func requestSession(_ isPatient: Bool) -> ReplyPromise<ServerState> {
         let reply = ReplyPromise<ServerState>()
         let deadline = deadline(after: limits.connectMilliseconds)
@@ -89,8 +89,7 @@ final class Connection: Sendable {
 
     // MARK: Requests
 
-    /// Sends a request and blocks until its answer arrives, or its head if `parts` takes the
-    /// chunks.
+    /// Sends a request and blocks until its answer arrives, or only the head if `parts` is given.
     func answer(
         _ message: ClientMessage, into parts: ChunkReader? = nil, at position: Position? = nil
     ) -> Result<DaemonMessage, TandemError> {
@@ -99,8 +98,8 @@ final class Connection: Sendable {
 
     /// Blocks until the answer to a sent request arrives.
     ///
-    /// With `spins`, the thread polls without sleeping if recent answers came early. Saves don't
-    /// spin, because the disk takes longer.
+    /// With `spins`, the thread polls without sleeping if recent answers arrived quickly. Saves
+    /// don't spin, because they wait for the disk.
     func answer<Answer>(
         of reply: ReplyPromise<Answer>, spins: Bool = false
     ) -> Result<Answer, TandemError> {
@@ -111,7 +110,7 @@ final class Connection: Sendable {
     /// Returns the next chunk of an answer that has begun, or nil at the end; blocks.
     ///
     /// Throws the error that ended the answer early. After the loss of the connection
-    /// (``ChunkReader/isLost``), ask again.
+    /// (``ChunkReader/isLost``), repeat the request.
     func next(of parts: ChunkReader) throws(TandemError) -> FetchedChunk? {
         while true {
             switch try parts.next() {
@@ -205,13 +204,13 @@ final class Connection: Sendable {
 
     // MARK: Transactions
 
-    /// The transactions after a position, if they are still held.
+    /// The transactions after a position, if they are still in the ring.
     enum Recent {
         /// The transactions, in order.
         case transactions([Transaction])
-        /// The position is before the held transactions, which begin after `floor`.
+        /// The position precedes the transactions in the ring, which begin after `floor`.
         case behind(floor: UInt64)
-        /// The stream was interrupted; start again in this session.
+        /// The stream was interrupted; restart in this session.
         case interrupted(ServerState)
     }
 

@@ -2,7 +2,7 @@ import TandemIO
 import TandemModel
 import TandemWire
 
-/// The present socket, and the bytes that it has not accepted yet.
+/// The current socket, and the bytes that it has not accepted yet.
 struct ConnectionIO: Sendable {
     /// The reader of the socket; nil while there is none.
     var inbound: InboundReader?

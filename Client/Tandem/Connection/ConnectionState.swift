@@ -34,7 +34,7 @@ struct PendingRequest: Sendable {
 
     /// Fails the request because the connection was lost.
     ///
-    /// A caller that has received the head of the answer may ask again.
+    /// A caller that has received the head of the answer may repeat the request.
     func lose(_ error: TandemError) {
         guard deliveredHead else { return reply.resolve(.failure(error)) }
         chunkReader?.breakOff(error, isLost: true)
@@ -55,12 +55,12 @@ struct ConnectionState: Sendable {
     /// The stage of the connection as a whole, which outlives its sockets.
     enum Phase { case idle, connecting, ready, closed }
 
-    /// The stage of the connection: ready only if the present socket is.
+    /// The stage of the connection; ready only if the current socket is ready.
     ///
     /// Stored, because every request reads it several times.
     private(set) var phase = Phase.idle
 
-    /// Derives the stage after a change of the socket's state or of the connection's life.
+    /// Updates the stage after a change of `machine` or `life`.
     ///
     /// A violation of the protocol leaves the stage as it is until the socket is lost, so that the
     /// loss of a ready connection is reported.
@@ -82,7 +82,7 @@ struct ConnectionState: Sendable {
     }
 
     private var life = Life.unused
-    /// The protocol's state on the present socket; nil while there is none.
+    /// The protocol's state on the current socket; nil while there is none.
     private var machine: ClientConnectionStateMachine?
     var io = ConnectionIO()
     /// The requests in flight.
@@ -158,16 +158,17 @@ struct ConnectionState: Sendable {
         if let index = queue.firstIndex(where: { $0.reply === reply }) {
             queue.remove(at: index)
         } else if let id = requests.cancel(reply) {
-            // A few bytes always fit; the loss of the connection ends the request anyway.
+            // A message this short fits any limit; if the connection is lost, the request ends
+            // anyway.
             try? send(.cancel, id: id)
         }
     }
 
     /// Moves all requests in flight back to the queue, in sending order, except cancelled ones.
     ///
-    /// Returns the requests that can't be sent again. These are requests that were in flight at too
-    /// many losses, because one of them may be why the daemon closes the connection. Requests whose
-    /// answer was partly delivered are returned as well.
+    /// Returns the requests that are not sent again: those whose answer was partly delivered, and
+    /// those that were in flight at too many losses. One of the latter may be the reason why the
+    /// daemon closes the connection.
     mutating func requeue(deadline: UInt64, attempts: Int) -> [PendingRequest] {
         let unanswered = requests.removeAll().filter { !$0.isCancelled }.map { sent in
             var request = sent
@@ -186,7 +187,7 @@ struct ConnectionState: Sendable {
 
     /// Removes and returns the saves and batches whose ids the daemon may have forgotten.
     ///
-    /// Sent again, they might be applied twice.
+    /// If they were sent again, they might be applied twice.
     mutating func forgotten(below floor: UInt64) -> [PendingRequest] {
         func isForgotten(_ request: PendingRequest) -> Bool {
             guard request.message.isKeptUnderID,
@@ -200,7 +201,7 @@ struct ConnectionState: Sendable {
 
     /// Removes and returns the requests and session promises whose deadline has passed.
     ///
-    /// After a failed attempt to connect, that includes the promises of impatient callers.
+    /// After a failed attempt to connect, the promises of impatient callers are included.
     mutating func expired(
         at now: UInt64, _ limits: ClientLimits
     ) -> (requests: [PendingRequest], sessions: [ReplyPromise<ServerState>]) {
@@ -220,13 +221,14 @@ struct ConnectionState: Sendable {
         return (late, waiters)
     }
 
-    /// How long callers wait, if no daemon has been found yet.
+    /// Returns the daemon's absence, which shortens the waits of callers; nil if a daemon was
+    /// found.
     func absence(_ limits: ClientLimits) -> Absence? {
         guard session == nil, let start = trouble.absentSince else { return nil }
         return Absence(since: start, limits)
     }
 
-    /// When the first caller without a connection fails; nil if there are no callers.
+    /// Returns the time when the first caller without a connection fails; nil if no caller waits.
     func nextEnd(_ limits: ClientLimits) -> UInt64? {
         nextDeadline.map { absence(limits)?.end(ofWaitUntil: $0) ?? $0 }
     }
@@ -248,10 +250,10 @@ struct ConnectionState: Sendable {
 
     // MARK: Protocol
 
-    /// Whether the present socket is usable for requests.
+    /// Whether the current socket is usable for requests.
     var isReady: Bool { phase == .ready }
 
-    /// Begins the use of the connection; returns false if it was begun before.
+    /// Marks the connection as used; returns false if it was used before.
     mutating func begin() -> Bool {
         guard case .unused = life else { return false }
         life = .used
@@ -259,7 +261,7 @@ struct ConnectionState: Sendable {
         return true
     }
 
-    /// Ends the connection permanently; the first error counts.
+    /// Ends the connection permanently; a later error does not replace the first.
     mutating func end(_ error: TandemError) {
         if closedError == nil { life = .ended(error) }
         updatePhase()
@@ -316,9 +318,9 @@ struct ConnectionState: Sendable {
         return action == .complete || action == .partial
     }
 
-    /// Records a push, which has to follow the cursor.
+    /// Records a push; throws `storage` if the push does not follow the cursor.
     ///
-    /// After a gap, the connection is resumed at the cursor.
+    /// The connection then resumes at the cursor.
     mutating func receivedPush(
         from previous: UInt64, to position: UInt64
     ) throws(TandemError) {
@@ -333,7 +335,8 @@ struct ConnectionState: Sendable {
         }
     }
 
-    /// Whether the greeting is unfinished, so that the socket has to be closed at its deadline.
+    /// Returns whether the greeting is unfinished at its deadline, so that the socket has to be
+    /// closed.
     mutating func greetingTimedOut() -> Bool { machine?.handshakeTimedOut() == .close }
 
     /// Moves the session's position to the cursor, after an answer or a processed push.

@@ -7,7 +7,7 @@ final class ConnectionThread {
     private let connection: Connection
     private let wake: WakeUp
     private var backoff: Backoff
-    // Many processes lose a daemon at the same moment; jitter keeps their reconnects apart.
+    // Many processes lose a daemon at the same moment; jitter spreads their reconnects.
     private var random = SystemRandomNumberGenerator()
 
     init(_ connection: Connection, _ wake: WakeUp) {
@@ -36,7 +36,7 @@ final class ConnectionThread {
         }
     }
 
-    /// Logs why there is no connection, and when it is tried again.
+    /// Logs the reason why there is no connection, and the delay before the next attempt.
     private func log(
         _ error: TandemError, since start: UInt64, retryMilliseconds wait: UInt64?
     ) {
@@ -83,8 +83,8 @@ final class ConnectionThread {
             connection.state.withLock { $0.trouble.absentSince = nil }
             return socket
         } catch let error as TandemError where error.code == .denied && hasBeenConnected {
-            // A new daemon's socket may get its mode a moment later, so a client that was connected
-            // before retries.
+            // A restarted daemon may set its socket's mode a moment after the socket appears, so a
+            // client that was connected before retries.
             throw TandemError(.disconnected, error.message)
         } catch {
             let now = connection.clock.monotonicNanoseconds

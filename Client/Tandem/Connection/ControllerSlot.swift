@@ -1,6 +1,6 @@
 import TandemModel
 
-/// One of the controllers that a connection may have open; freed when it is released.
+/// A slot for one open controller of a connection; freed when this object is released.
 ///
 /// The daemon keeps no state for a controller, so the limit in its welcome is enforced here.
 final class ControllerSlot: Sendable {

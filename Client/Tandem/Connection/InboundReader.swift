@@ -2,7 +2,7 @@ import TandemIO
 import TandemModel
 import TandemWire
 
-/// The inbound reader of a connection: reads and decodes bytes on one thread at a time.
+/// The inbound reader of a connection, which reads and decodes bytes on one thread at a time.
 ///
 /// The connection's thread reads, except while a caller blocks for an answer and reads itself,
 /// which saves a thread switch. The reading thread dispatches all messages, in order, under one
@@ -27,7 +27,7 @@ final class InboundReader: Sendable {
         /// Whether a request made during this caller's turn may have an answer that the caller
         /// leaves unread.
         var isDemanded = false
-        /// The interest that the poller was last given.
+        /// The interest that was last set in the poller.
         var shown = Interest.read
 
         var interest: Interest {
@@ -98,7 +98,7 @@ final class InboundReader: Sendable {
 
     /// Makes the connection's thread read, except during a caller's turn.
     ///
-    /// Call it when a message is expected that no caller may read.
+    /// Call it if a message is expected while possibly no caller reads.
     func demand() {
         turn.withLock { turn in
             turn.isDemanded = true
@@ -160,9 +160,9 @@ final class InboundReader: Sendable {
 
     /// Waits for bytes on the calling thread, which has the turn, and dispatches their messages.
     ///
-    /// With `spins`, polls before it sleeps if recent answers came early. The result `.wouldBlock`
-    /// means that the caller should check its deadlines: the wait timed out, or lasted
-    /// ``patience``. Throws like ``drain(_:)``.
+    /// With `spins`, polls before it sleeps if recent answers arrived quickly. The result
+    /// `.wouldBlock` means that the caller should check its deadlines: the wait timed out, or
+    /// lasted ``patience``. Throws like ``drain(_:)``.
     func receive(
         _ connection: Connection, milliseconds: Int32, spins: Bool = false
     ) throws -> ReadResult {

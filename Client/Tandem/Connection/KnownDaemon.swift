@@ -1,20 +1,20 @@
 import TandemModel
 import TandemWire
 
-/// The daemon's state as it has announced it.
+/// The state and limits that the daemon announced, and the use of these limits.
 struct KnownDaemon: Sendable {
     /// Whether the daemon is read-only.
     var isReadOnly = false
     /// The limits in the last welcome.
     var limits = SessionLimits()
-    /// The number of open controllers, which the limits restrict.
+    /// The number of open controllers, limited by ``limits``.
     var openControllers = 0
     /// The number of tasks that wait for the journal's next transaction.
     private var waitingReaders = 0
 
     /// Counts a task that waits for the journal's next transaction.
     ///
-    /// Throws `limitExceeded` if less than half of the requests would be left for everything else.
+    /// Throws `limitExceeded` if such tasks would use more than half of the requests in flight.
     mutating func beginWaiting() throws(TandemError) {
         let most = limits.requestsInFlight / 2
         guard waitingReaders < most else {
@@ -26,16 +26,16 @@ struct KnownDaemon: Sendable {
         waitingReaders += 1
     }
 
-    /// Ends the count of a waiting task.
+    /// Stops counting a task whose wait has ended.
     mutating func endWaiting() {
         assert(waitingReaders > 0, "A reader that ends its wait has begun it.")
         waitingReaders -= 1
     }
 }
 
-/// Why there is no connection.
+/// The reasons why there is no connection.
 struct ConnectionTrouble: Sendable {
-    /// The time when the socket was first found without a daemon; nil while one listens.
+    /// The time when the socket was first found without a daemon; nil while a daemon listens.
     ///
     /// In nanoseconds of the monotonic clock.
     var absentSince: UInt64?
@@ -47,9 +47,10 @@ struct ConnectionTrouble: Sendable {
 ///
 /// A caller does not wait as long for an absent daemon as for a busy one.
 struct Absence {
-    /// When callers that waited from the beginning fail.
+    /// The time when callers that waited from the beginning fail.
     private let end: UInt64
-    /// How much earlier than at its deadline a caller fails that began to wait later.
+    /// The time by which a caller that began to wait later fails before its deadline, in
+    /// nanoseconds.
     private let cut: UInt64
 
     init(since start: UInt64, _ limits: ClientLimits) {
@@ -58,7 +59,7 @@ struct Absence {
         cut = (limits.connectMilliseconds - patience) &* 1_000_000
     }
 
-    /// Returns when a caller with a deadline fails.
+    /// Returns the time when a caller with a deadline fails.
     func end(ofWaitUntil deadline: UInt64) -> UInt64 {
         min(deadline, max(end, deadline > cut ? deadline - cut : 0))
     }
@@ -66,7 +67,7 @@ struct Absence {
 
 /// The positions that contexts have pinned, by pin number.
 ///
-/// After a reconnect, the pins are set again.
+/// The pins are restored after a reconnect.
 struct PinnedPositions: Sendable {
     private(set) var positions: [UInt32: UInt64] = [:]
     private var last: UInt32 = 0

@@ -1,7 +1,7 @@
 import TandemModel
 import TandemWire
 
-/// The object numbers that this process may give to new objects.
+/// The object numbers that this process may assign to new objects.
 struct LeasedNumbers: Sendable {
     /// Whether a lease was requested and has not arrived.
     var isAsking = false
@@ -12,14 +12,14 @@ struct LeasedNumbers: Sendable {
 
     /// The size of the next lease, at least 64 and at most 4,096.
     ///
-    /// It doubles with each lease, so that a process that creates one object does not lease
+    /// The size doubles with each lease, so that a process that creates one object does not lease
     /// thousands of numbers.
     var nextCount: UInt32 { min(Self.most, max(Self.fewest, lastCount &* 2)) }
 
     /// Whether another lease should be requested.
     var isLow: Bool { remaining < Int(min(lastCount, Self.most)) / 2 }
 
-    /// Adds a block; blocks of another epoch become void.
+    /// Adds a block, and discards blocks of another epoch.
     mutating func add(_ lease: Lease) {
         isAsking = false
         if lease.epoch != epoch { blocks.removeAll() }
@@ -37,6 +37,6 @@ struct LeasedNumbers: Sendable {
         return block.lowerBound
     }
 
-    /// The number of unused numbers.
+    /// The number of unused object numbers.
     var remaining: Int { blocks.reduce(0) { $0 + $1.count } }
 }

@@ -1,7 +1,7 @@
 import TandemIO
 import TandemModel
 
-/// A log of the connecting, merges, fetches, faults and saves of a container.
+/// A log of a container's connection attempts, merges, fetches, faults and saves.
 ///
 /// Each finished operation goes to the receivers: to standard error if `TANDEM_DEBUG` names its
 /// topic, and to the logger and the metrics backend of the app.
@@ -13,13 +13,14 @@ package struct OperationLog: Sendable {
     package struct Entry: Sendable {
         /// The kind of the operation.
         package let topic: Topic
-        /// The names and values of its fields, in the order of a line.
+        /// The names and values of its fields, in the order in which they are printed.
         package let fields: [(name: String, value: String)]
         /// The duration.
         package let nanoseconds: UInt64
-        /// Whether the operation failed without an error thrown to a caller.
+        /// Whether the operation failed without throwing an error to a caller.
         ///
-        /// The duration of such an entry says little: a lost connection lasted that long.
+        /// The duration of such an entry is not that of an operation: for a lost connection, it is
+        /// the time connected.
         package let isUnthrownFailure: Bool
 
         /// Whether the operation failed.
@@ -31,7 +32,7 @@ package struct OperationLog: Sendable {
             return "\(micros / 1_000).\(String(micros % 1_000 + 1_000).dropFirst())"
         }
 
-        /// The entry as one line of text, with the line feed.
+        /// The entry as one line of text, including the line feed.
         fileprivate var line: String {
             let all = fields + [("ms", milliseconds)]
             let text = all.map { "\($0.name)=\(OperationLog.plain($0.value))" }
@@ -112,7 +113,7 @@ package struct OperationLog: Sendable {
         add(topic, since: start, [("context", context)] + fields)
     }
 
-    /// Adds an operation of no context.
+    /// Adds an operation without a context.
     func add(
         _ topic: Topic, since start: UInt64, isUnthrownFailure: Bool = false,
         _ fields: [(String, String)]

@@ -61,7 +61,7 @@ public struct ClientLimits: Hashable, Sendable {
     public var cachedRows = 65_536
     /// The number of ids, of 16 bytes each, that a loop over fetch batches requests at once.
     public var listedReferences = 262_144
-    /// The bytes of blobs that a context caches after they were read.
+    /// The size of the blobs that a context caches, in bytes.
     public var blobCacheBytes = 32 << 20
     /// The number of payloads that an observer may lag before its sequence throws `limitExceeded`.
     public var bufferedPayloads = 4_096
@@ -71,10 +71,10 @@ public struct ClientLimits: Hashable, Sendable {
     public var connectMilliseconds: UInt64 = 5_000
     /// The milliseconds for which a first connection is retried if no daemon listens.
     ///
-    /// At most ``connectMilliseconds`` count. The default bridges the start of a daemon, and does
-    /// not block the main thread much longer than a moment. With 0, the first failed attempt is
-    /// reported, as by ``PersistentContainer/open(model:socket:name:author:transport:limits:)``; a
-    /// busy daemon is still waited for. Attempts are logged by `TANDEM_DEBUG=connect`.
+    /// The time is limited to ``connectMilliseconds``. The default bridges the start of a daemon,
+    /// and blocks the main thread only briefly. With 0, the first failed attempt is reported, as by
+    /// ``PersistentContainer/open(model:socket:name:author:transport:limits:)``; a busy daemon is
+    /// still waited for. Attempts are logged by `TANDEM_DEBUG=connect`.
     public var absentMilliseconds: UInt64 = 1_000
     /// The number of object numbers leased with the connection; nil lets the daemon decide.
     ///
@@ -94,7 +94,7 @@ public struct ClientLimits: Hashable, Sendable {
     public var historyBatch: UInt32 = 1_024
     /// The minimum number of rows fetched beyond the limit of a list.
     ///
-    /// As many rows may leave the list before it is fetched again.
+    /// Up to this number of rows may leave the list before it is fetched again.
     public var windowSlack = 64
     /// The number of undo steps of a context with ``ManagedObjectContext/allowsUndo``.
     ///

@@ -8,8 +8,7 @@ struct ServerState: Sendable {
     var log: LogID
     /// The log's epoch.
     var epoch: UInt32
-    /// A number that rises when the stream is interrupted, after which contexts have to start
-    /// again.
+    /// A number that rises when the stream is interrupted, after which contexts have to restart.
     var generation: Int
     /// The last announced position.
     var position: UInt64
@@ -53,7 +52,7 @@ public struct ConnectionEvent: Hashable, Sendable {
     public var error: TandemError?
 }
 
-/// A change that a connection reports the moment it happens.
+/// A change that a connection reports immediately.
 package enum ConnectionNotice: Hashable, Sendable {
     /// The connection was lost or restored, or the daemon refuses or accepts saves again.
     case connection(ConnectionEvent)

@@ -41,7 +41,7 @@ final class SemaphorePool: Sendable {
         return try ThreadSemaphore()
     }
 
-    /// Returns a semaphore whose signal was consumed.
+    /// Puts a semaphore back into the pool; its signal must have been consumed.
     func release(_ semaphore: ThreadSemaphore) {
         idle.withLock { if $0.count < 16 { $0.append(semaphore) } }
     }

@@ -1,7 +1,7 @@
 import TandemModel
 import TandemWire
 
-/// The connection's use of the wire format.
+/// Encodes and decodes a connection's messages.
 enum WireCoding {
     static func encode(
         _ message: ClientMessage, id: UInt32, _ limits: SessionLimits, into bytes: inout [UInt8]

@@ -6,7 +6,7 @@ import TandemWire
 public struct FetchExplanation: Sendable {
     /// The position at which the daemon read.
     public let position: UInt64
-    /// The plan, as a tree in preorder: the parts of a step follow it, one deeper than the step.
+    /// The plan, as a tree in preorder: the parts of a step follow the step, one level deeper.
     public let steps: [FetchPlanStep]
     /// The number of rows read to find the answer.
     public let rowsRead: Int
@@ -14,7 +14,7 @@ public struct FetchExplanation: Sendable {
     public let keysRead: Int
     /// The number of objects that the fetch returns; for a count, the count.
     public let returned: Int
-    /// The kind of answer that was asked for.
+    /// The kind of answer that was requested.
     public let output: FetchOutput
     /// Whether the daemon's thread answered as soon as the request arrived.
     ///

@@ -15,7 +15,7 @@ extension PersistentContainer {
         try await suspendingCalls.wait(for: 0, timeout: 10)
     }
 
-    /// Waits until the journal has reached a position, and returns the last durable one; blocks.
+    /// Waits until the journal has reached a position; returns the last durable position; blocks.
     ///
     ///     let position = try Position(argument) ?? container.end()
     ///     try container.wait(for: position, timeout: 10)
@@ -58,7 +58,7 @@ extension PersistentContainer {
 
     // MARK: Changes
 
-    /// Returns the changes of a class after a position, with values by today's names.
+    /// Returns the changes of a class after a position, with values by current property names.
     ///
     ///     for try await change in container.changes(of: Item.self, after: position) {
     ///         print(change.kind, change.id, change.after?[\.title] ?? "-")
@@ -69,7 +69,7 @@ extension PersistentContainer {
     /// - Parameters:
     ///   - type: The class; changes of its subclasses are included.
     ///   - position: The position after which changes are returned.
-    ///   - properties: The properties of which a change has to change, insert or delete one; all
+    ///   - properties: The properties; a change has to update, insert or delete a value of one. All
     ///     if empty.
     ///   - authors: The authors whose saves are included; all if empty.
     ///   - follows: Whether the sequence continues with later saves instead of ending.
@@ -120,7 +120,7 @@ extension PersistentContainer {
         return try page(connection.answer(.history(request)))
     }
 
-    /// Returns a page of the installations of models after a number, up to another one; blocks.
+    /// Returns a page of the model installations after one number, through another; blocks.
     ///
     /// Throws `historyExpired` if the journal no longer reaches back to the number.
     package func models(after number: UInt64, through end: UInt64) throws -> HistoryPage {
@@ -147,11 +147,11 @@ extension PersistentContainer {
     /// continue a fetch, pass the position of its context: the journal's end is later if others
     /// save meanwhile. The registration is durable on return.
     ///
-    /// The connection of this container then holds the name until it ends.
+    /// The connection of this container then holds the name until the connection ends.
     ///
-    /// Throws `consumerInUse` if another connection holds the name, `denied` without the role
-    /// writer or for another user's consumer, `limitExceeded`, `historyExpired` if the position is
-    /// no longer kept, `readOnly`, and `usage` if the name is invalid.
+    /// Throws `consumerInUse` if another connection holds the name, and `denied` without the role
+    /// writer or for another user's consumer. Throws `historyExpired` if the journal no longer has
+    /// the position, `usage` if the name is invalid, `limitExceeded` and `readOnly`.
     public func consumer(
         named name: String, at position: Position? = nil
     ) async throws -> JournalConsumer {

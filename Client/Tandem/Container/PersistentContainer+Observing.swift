@@ -18,8 +18,8 @@ extension PersistentContainer {
     /// handler.
     ///
     /// The handler is called at the moment of the change, before any later answer is delivered. It
-    /// runs on the connection's thread or on one that waits for an answer. It must be quick and
-    /// must not call the container.
+    /// runs on the connection's thread or on a thread that waits for an answer. It must be quick
+    /// and must not call the container.
     package func onConnectionNotice(_ handler: @escaping @Sendable (ConnectionNotice) -> Void) {
         connection.payloads.listen(handler)
         connection.listen()

@@ -4,18 +4,18 @@ public import TandemModel
 extension PersistentContainer {
     /// Creates a container, connects it, and applies the model; blocks.
     ///
-    /// Use it where an app can show or log an error, usually at its start. The initializer connects
-    /// at the first use instead, and retries for ``ClientLimits/absentMilliseconds``.
+    /// Use it if the app can show or log an error, usually at launch. The initializer connects at
+    /// the first use instead, and retries for ``ClientLimits/absentMilliseconds``.
     ///
     ///     let container = try PersistentContainer.open(model: model)
     ///
-    /// A failed attempt is not repeated. Only a daemon that accepts the connection and is busy is
-    /// waited for, up to ``ClientLimits/connectMilliseconds``. Cost: a round trip, and the model's
-    /// installation in an empty or older store.
-    /// Parameters are those of ``init(model:socket:name:author:transport:limits:)``. Throws
-    /// `disconnected` if no daemon listens (ENOENT, ECONNREFUSED), `denied` if the socket may not
-    /// be opened (EACCES), `schemaMismatch` if the store's model is incompatible, `usage` for an
-    /// invalid model or author, `timeout` if the daemon does not answer.
+    /// A failed attempt is not repeated. If the daemon accepts the connection but is busy, the call
+    /// waits for up to ``ClientLimits/connectMilliseconds``. Cost: a round trip, and the model's
+    /// installation in an empty or older store. Parameters are those of
+    /// ``init(model:socket:name:author:transport:limits:)``. Throws `disconnected` if no daemon
+    /// listens (ENOENT, ECONNREFUSED), `denied` if the socket may not be opened (EACCES), and
+    /// `timeout` if the daemon does not answer. Throws `schemaMismatch` if the store's model is
+    /// incompatible, and `usage` for an invalid model or author.
     public static func open(
         model: Model? = nil, socket: String? = nil, name: String = "default",
         author: String? = nil, transport: Transport? = nil, limits: ClientLimits = ClientLimits()

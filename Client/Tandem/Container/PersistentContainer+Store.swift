@@ -4,12 +4,12 @@ package import TandemWire
 
 /// Reads and administration of the store as a whole.
 ///
-/// Each operation is an async function of ``StoreCalls``; it exists here blocking and async.
+/// Each operation is an async function of ``StoreCalls``, with a blocking and an async form here.
 extension PersistentContainer {
     /// Returns the content of a blob that a snapshot or payload refers to; blocks.
     ///
-    /// Throws `unknownObject` if no object has the content any more and the journal does not reach
-    /// back to one that had it. Throws `disconnected` without a connection. Cost: the transfer and
+    /// Throws `unknownObject` if no object has the content any more, and the journal no longer
+    /// records one that had it. Throws `disconnected` without a connection. Cost: the transfer and
     /// a SHA-256.
     ///
     ///     if case .blob(let blob) = object.snapshot["scan"] {
@@ -26,7 +26,7 @@ extension PersistentContainer {
         try await suspendingCalls.content(of: blob)
     }
 
-    /// Returns a text that is too long for its row, as ``content(of:)-(BlobReference)``; blocks.
+    /// Returns a text that is too long for its row, like ``content(of:)-(BlobReference)``; blocks.
     public func text(of text: TextReference) throws -> String {
         String(decoding: try content(of: text.blob), as: UTF8.self)
     }
@@ -50,7 +50,7 @@ extension PersistentContainer {
     /// - Parameters:
     ///   - request: The fetch.
     ///   - isCount: Whether to explain a count instead of a fetch of rows.
-    ///   - position: A position of the journal to read at instead of now.
+    ///   - position: A position of the journal to read at, instead of its end.
     /// - Returns: The plan and the amount of data read.
     /// - Throws: The errors of a fetch.
     public func explain<Object: ManagedObject>(
@@ -112,7 +112,7 @@ extension PersistentContainer {
     /// be converted; check `preview(of:)` first. Apps whose model has a removed entity or property
     /// are disconnected with `schemaMismatch`.
     ///
-    /// Throws one of these errors, after which nothing was changed:
+    /// Throws one of these errors, in which case nothing was changed:
     ///
     /// - `validation` with the objects that violate a rule of the model,
     /// - `schemaMismatch` if the change needs several steps,
@@ -158,7 +158,7 @@ extension PersistentContainer {
 
     /// Cancels a request of another client, or all its requests if `request` is 0; blocks.
     ///
-    /// Returns false if there is none. Throws `denied` if the user is not an administrator.
+    /// Returns false if none is found. Throws `denied` if the user is not an administrator.
     package func cancel(request: UInt32, ofClient id: UInt64) throws -> Bool {
         try blocking { try await $0.cancel(request: request, ofClient: id) }
     }
@@ -174,8 +174,8 @@ extension PersistentContainer {
 
     /// Removes the oldest segments of the journal, or reports which would be removed; blocks.
     ///
-    /// Repeat the call while the answer says that there is more. Throws `denied` if the user is not
-    /// an administrator, except for a dry run.
+    /// Repeat the call while the answer reports that there is more. Throws `denied` if the user is
+    /// not an administrator, except for a dry run.
     package func vacuum(_ request: VacuumRequest) throws -> VacuumAnswer {
         try blocking { try await $0.vacuum(request) }
     }

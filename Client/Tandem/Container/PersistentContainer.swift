@@ -29,11 +29,11 @@ public final class PersistentContainer: Sendable {
     /// author's name has more than 256 bytes.
     /// - Parameters:
     ///   - model: The model; nil uses the daemon's.
-    ///   - socket: The path of the socket. Nil stands for `$TANDEM_SOCKET`, or else for
-    ///     `$XDG_RUNTIME_DIR/tandem/NAME.sock`, or else, and for root, for `/run/tandem/NAME.sock`.
+    ///   - socket: The path of the socket. If nil: `$TANDEM_SOCKET`, or else (except for root)
+    ///     `$XDG_RUNTIME_DIR/tandem/NAME.sock`, or else `/run/tandem/NAME.sock`.
     ///   - name: The daemon's name.
     ///   - author: The author that the journal records for this process; `uid:pid` if nil.
-    ///   - transport: Another way to reach the daemon; `socket` and `name` are ignored then.
+    ///   - transport: Another way to reach the daemon, instead of `socket` and `name`.
     ///   - limits: The limits and timeouts.
     public init(
         model: Model? = nil, socket: String? = nil, name: String = "default",
@@ -73,8 +73,8 @@ public final class PersistentContainer: Sendable {
     /// In a method of an actor, and in code of the main actor, the context belongs to the actor. In
     /// an actor's `init`, the default of a property, a nonisolated function or a detached task, the
     /// compiler knows no actor. The context then belongs to the code that holds it, which the
-    /// compiler enforces. It merges only when it is used, and reports changes of objects in its
-    /// next operation. <doc:Actors> has a table of all cases.
+    /// compiler enforces. Such a context merges only when it is used, and reports changes of
+    /// objects in its next operation. <doc:Actors> has a table of all cases.
     ///
     ///     actor Importer {
     ///         private let container: PersistentContainer
@@ -91,7 +91,7 @@ public final class PersistentContainer: Sendable {
     ///   - name: The name under which the journal lists its saves.
     ///   - mergesAutomatically: Whether the context merges saves by others automatically. This
     ///     requires an actor, and traps without one.
-    ///   - isolation: The actor; leave it out.
+    ///   - isolation: The calling actor; omit this argument.
     /// - Returns: A context that has no position until it is used.
     public func makeContext(
         name: String, mergesAutomatically: Bool = false,
@@ -121,7 +121,7 @@ public final class PersistentContainer: Sendable {
     ///
     /// Fetching, inserting and listing by class also registers the class if the entity has none
     /// yet. Throws `unknownProperty` if the class has a property that the model lacks, and `usage`
-    /// if its type differs. If the model is not known yet, the first use throws that error instead.
+    /// if a type differs. If the model is not known yet, the first use throws that error instead.
     public func register(_ type: any ManagedEntity.Type) throws(TandemError) {
         core.register(type)
         guard let model = connection.knownSession?.model ?? connection.compiledModel else { return }
@@ -133,8 +133,8 @@ extension PersistentContainer {
     /// The directory for lists with a ``FetchedResultsController/cacheName``; nil disables caching.
     ///
     /// The default is a directory of this program below `$XDG_CACHE_HOME/tandem`, or else below
-    /// `~/.cache/tandem`. It is nil without a home directory, as in a service. Programs that share
-    /// a directory share the cache names. Set it before creating the first list.
+    /// `~/.cache/tandem`. It is nil without a home directory, as for a service. Programs that share
+    /// a directory share the cache names. Set this property before creating the first list.
     public var cacheDirectory: String? {
         get { core.cacheDirectory }
         set { core.cacheDirectory = newValue }

@@ -2,7 +2,8 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// The operations of a container on the store as a whole, each in one form that waits in any way.
+/// The operations of a container on the store as a whole, each written once for both ways of
+/// waiting.
 struct StoreCalls {
     private let calls: DaemonCalls
 
@@ -100,7 +101,7 @@ struct StoreCalls {
         return try await calls.session().position(objects.position)
     }
 
-    /// Returns a read of nothing that subscribes to entities, or to all of them if nil.
+    /// Returns a read without objects that subscribes to entities, or to all entities if nil.
     static func following(_ entities: [String]?, _ session: ServerState) throws(TandemError) -> Read
     {
         var tags: Set<EntityTag> = []
@@ -119,7 +120,7 @@ struct StoreCalls {
 }
 
 extension Sync {
-    /// Creates a wait for a transaction's number; the time is cut to 46 days.
+    /// Creates a request that waits for a transaction's number, for at most 46 days.
     init(number: UInt64, seconds: Double) {
         self.init(
             number: number,

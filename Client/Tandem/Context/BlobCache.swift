@@ -1,6 +1,6 @@
 import TandemModel
 
-/// A cache of the blobs that a context read last, limited by their total size in bytes.
+/// A cache of the blobs that a context read most recently, limited by their total size in bytes.
 struct BlobCache {
     private let limit: Int
     private var contents: [BlobReference: [UInt8]] = [:]
@@ -13,6 +13,8 @@ struct BlobCache {
     subscript(blob: BlobReference) -> [UInt8]? { contents[blob] }
 
     /// Adds the content of a blob, and removes the oldest blobs while the limit is exceeded.
+    ///
+    /// The newest blob stays even if it exceeds the limit by itself.
     mutating func keep(_ content: [UInt8], _ blob: BlobReference) {
         guard contents.updateValue(content, forKey: blob) == nil else { return }
         order.append(blob)

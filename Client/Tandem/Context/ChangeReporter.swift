@@ -32,8 +32,8 @@ final class ChangeReporter: StatefulPart {
 
     /// Notifies observers that properties of an object have changed, here and in child contexts.
     ///
-    /// Nil means all properties. During a merge the notification is deferred until the merge is
-    /// complete.
+    /// If `slots` is nil, all properties have changed. During a merge the notification is deferred
+    /// until the merge is complete.
     func notifyObservers(of number: ObjectNumber, _ slots: PropertyMask? = nil) {
         guard hasObservers(of: number) else { return }
         if family.keeps(ObserverNotice(context: context, number: number, slots: slots)) { return }
@@ -42,8 +42,8 @@ final class ChangeReporter: StatefulPart {
         notifyChildren(of: number, slots)
     }
 
-    /// Notifies the observers of an object in child contexts, which show its values below their
-    /// edits.
+    /// Notifies the observers of an object in child contexts, whose edits are layered over its
+    /// values.
     func notifyChildren(of number: ObjectNumber, _ slots: PropertyMask?) {
         for child in children {
             if let record = child.graph[number] { child.reporter.touch(record, .refresh) }
@@ -53,8 +53,7 @@ final class ChangeReporter: StatefulPart {
 
     // MARK: Objects
 
-    /// Records that an object is about to change, also in child contexts, which show its values
-    /// below their edits.
+    /// Records that an object is about to change, here and in child contexts.
     func touch(_ record: ObjectRecord, _ reason: UnreportedChanges.Reason) {
         for child in children {
             guard let record = child.graph[record.reference.number] else { continue }
@@ -80,8 +79,8 @@ final class ChangeReporter: StatefulPart {
         let edited = Set(own?.records.map(\.reference.number) ?? [])
         for change in group.changes {
             let number = change.object.number
-            // Changes made only by the own save were reported when they were edited, apart from
-            // values that the daemon added.
+            // Changes made only by the context's own save were reported as edits, except for values
+            // that the daemon added.
             let isForeign = foreign.contains(number)
             if !isForeign, edited.contains(number) { continue }
             if let record = graph[number], record.object != nil {

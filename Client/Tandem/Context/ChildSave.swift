@@ -5,13 +5,15 @@ import TandemWire
 struct ChildSave: ContextPart {
     let context: ManagedObjectContext
 
-    /// Moves all edits into the parent, or none; sends requests only for what validation reads.
+    /// Moves all edits into the parent, or none if an error is thrown.
+    ///
+    /// Sends requests only for data that validation reads.
     func save(
         _ options: SaveOptions, into parent: ManagedObjectContext, _ calls: DaemonCalls
     ) async throws -> Position {
         precondition(
             options.saveID == nil && options.author == nil && options.contentHash == nil,
-            "A child context saves into its parent; give ids and authors to the save of the root context."
+            "A child context saves into its parent; pass ids and authors to the save of the root context."
         )
         while true {
             let before = try await connectedSession(calls)
@@ -20,7 +22,8 @@ struct ChildSave: ContextPart {
             let valid = try validator.validRecords()
             // Reads during validation may have moved the context to another model.
             guard session?.model === before.model else { continue }
-            // They may also have merged deletions, which end the edits of their objects.
+            // Those reads may also have merged deletions, which discard the edits of the deleted
+            // objects.
             let records = valid.filter { !$0.pending.isEmpty }
             let conflicts = records.filter { $0.isInConflict && !$0.pending.isPredicted }
             let policy = options.policy ?? context.mergePolicy
@@ -81,7 +84,8 @@ private struct ParentSave {
 
     /// Applies the edits of records.
     ///
-    /// New objects come first, because other objects may refer to them, and deletions last.
+    /// New objects are inserted first, because other objects may refer to them. Deletions are
+    /// applied last.
     func apply(_ records: [ObjectRecord]) {
         let news = records.filter { $0.pending.kind == .insert }
         for record in news {
@@ -93,7 +97,7 @@ private struct ParentSave {
         }
         let changed = (news + wanted).filter { $0.pending.kind != .delete }
         for record in changed { change(record) }
-        // Ranks are set last, because only now all members exist.
+        // Ranks are set after all members were added.
         for record in changed { placeMembers(of: record) }
         for record in wanted where record.pending.kind == .delete {
             parent.editor.delete(parent.graph.record(record.reference))
@@ -111,13 +115,13 @@ private struct ParentSave {
 
     private func change(_ record: ObjectRecord) {
         let mine = parent.graph.record(record.reference)
-        // Setting a value also updates its folded texts in the parent.
+        // Setting a value also updates the folded texts derived from it.
         for (slot, value) in record.sentValues {
             if policy == .storeTrump, record.isOutdated(slot) { continue }
             parent.editor.set(present(value), slot, of: mine)
         }
         for property in record.entity.properties {
-            // If one end is a to-one relationship, its value decides.
+            // All other links have a to-one end, whose value was set above.
             guard let relationship = property.relationship, relationship.toMany,
                 relationship.inverseToMany
             else { continue }
@@ -140,7 +144,7 @@ private struct ParentSave {
         }
     }
 
-    /// Returns a value, or null for an object that the parent deleted meanwhile.
+    /// Returns the value, or null if it refers to an object that the parent has deleted.
     private func present(_ value: Value) -> Value {
         guard let target = value.reference, parent.graph.record(target).isDeleted else {
             return value

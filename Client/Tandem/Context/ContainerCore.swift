@@ -1,10 +1,10 @@
 import TandemIO
 import TandemModel
 
-/// The state that a container shares with its contexts: the connection, the limits, the classes.
+/// The state that a container shares with its contexts: the connection, limits and classes.
 ///
 /// Contexts retain this object instead of the container, so that a container may retain its view
-/// context. The connection is closed when the last of them is released.
+/// context. The connection is closed when the container and all its contexts have been released.
 package final class ContainerCore: Sendable {
     let connection: Connection
     /// The log of the container's operations.
@@ -31,7 +31,7 @@ package final class ContainerCore: Sendable {
 
     deinit { connection.close() }
 
-    /// Connects and applies the model; closes the connection and throws if one attempt fails.
+    /// Connects in a single attempt and validates the classes; closes the connection if that fails.
     func open() throws(TandemError) {
         do throws(TandemError) {
             try checkClasses(try connection.session(isPatient: false).model)
@@ -41,7 +41,7 @@ package final class ContainerCore: Sendable {
         }
     }
 
-    /// Connects and applies the model; closes the connection and throws if one attempt fails.
+    /// Connects in a single attempt and validates the classes; closes the connection if that fails.
     func open() async throws(TandemError) {
         do throws(TandemError) {
             try checkClasses(try await connection.sessionAsync(isPatient: false).model)
@@ -69,7 +69,7 @@ package final class ContainerCore: Sendable {
 
     /// Registers a class for the objects of its entity that are created from now on.
     ///
-    /// `isEarly` states that no object can exist yet.
+    /// Pass true for `isEarly` only if no object can exist yet.
     func register(_ type: any ManagedEntity.Type, isEarly: Bool = false) {
         classes.withLock { classes in
             classes.types[type.entity.name] = type
@@ -79,7 +79,7 @@ package final class ContainerCore: Sendable {
         }
     }
 
-    /// Registers a class that a caller used, unless its entity has a class.
+    /// Registers a class that a caller used, unless its entity already has one.
     func learn(_ type: any ManagedEntity.Type) {
         classes.withLock { classes in
             guard classes.types[type.entity.name] == nil else { return }
@@ -92,9 +92,9 @@ package final class ContainerCore: Sendable {
 
     /// Validates the registered classes against a model.
     ///
-    /// Throws `unknownProperty` if a class has a property that the model lacks, and `usage` if its
-    /// type differs. Each class is validated once: a later model change does not make the class
-    /// invalid.
+    /// Throws `unknownProperty` if a class has a property that the model lacks, and `usage` if the
+    /// type of a property differs. Each class is validated once: a later model change does not make
+    /// the class invalid.
     func checkClasses(_ model: CompiledModel) throws(TandemError) {
         let types = try classes.withLock {
             (classes) throws(TandemError) -> [String: ManagedObject.Type] in

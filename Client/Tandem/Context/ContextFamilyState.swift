@@ -47,7 +47,7 @@ final class ContextFamilyState {
 
     // MARK: Position
 
-    /// Begins at a position of a session.
+    /// Sets the session and the position at which the family starts.
     func enter(_ session: ServerState, at position: UInt64) {
         self.session = session
         merged = position
@@ -63,13 +63,15 @@ final class ContextFamilyState {
     /// Moves to a position, which may be an earlier one.
     func move(to position: UInt64) { merged = position }
 
-    /// Returns the family to the stream of a connection, of which it needs nothing earlier.
+    /// Resumes merging from a connection's stream at the family's position, without a restart.
     func join(_ stream: ServerState) { session?.generation = stream.generation }
 
-    /// Leaves the connection's stream, so that the next merge restarts the family.
+    /// Detaches the family from the connection's stream, so that the next merge restarts it.
     func leaveStream() { session?.generation = -1 }
 
-    /// Marks the saves up to a position as reported; another log has its own positions.
+    /// Marks the saves up to a position as reported.
+    ///
+    /// After a change of the log, the mark is set even if it is lower than before.
     func markReported(through position: UInt64, isOtherLog: Bool) {
         reported = isOtherLog ? position : max(reported, position)
     }
@@ -83,10 +85,11 @@ final class ContextFamilyState {
 
     // MARK: Notices
 
-    /// Defers notices until ``drainNotices()``, because observers that read would see half a merge.
+    /// Defers notices until ``drainNotices()``, because an observer could otherwise read a partly
+    /// applied merge.
     func holdNotices() { notices = notices ?? [] }
 
-    /// Stores a notice if notices are being deferred; returns whether they are.
+    /// Stores a notice and returns true if notices are being deferred.
     func keeps(_ notice: @autoclosure () -> ObserverNotice) -> Bool {
         guard notices != nil else { return false }
         notices?.append(notice())
@@ -99,7 +102,7 @@ final class ContextFamilyState {
         return notices ?? []
     }
 
-    /// Whether there are notices from the time when a property was being loaded.
+    /// Whether notices that were deferred while a property was being loaded are still undelivered.
     var hasUnreportedNotices: Bool { !unreported.isEmpty }
 
     /// Notifies the observers of objects, or defers the notification while a property is being

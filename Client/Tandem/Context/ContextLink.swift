@@ -1,17 +1,17 @@
 import Synchronization
 import TandemIO
 
-/// The path from a connection's thread to a context: through the context's actor only.
+/// The channel through which a connection's thread signals a context, on the context's actor.
 ///
-/// A context of no actor belongs to the code that holds it. Nothing can be scheduled there, so the
-/// work that an actor's context does in a later job waits for the context's next operation.
+/// A context without an actor belongs to the code that holds it. No job can be scheduled for it, so
+/// its postponed work waits for its next operation.
 final class ContextLink: PushReceiver {
     /// The context's actor; nil if the context was made outside of an actor's isolation.
     let actor: (any Actor)?
     private let isOfMainActor: Bool
     private let isScheduled = Atomic<Bool>(false)
     private let standing = Atomic<UInt64>(0)
-    /// Whether a context of no actor has work that waits for its next operation.
+    /// Whether a context without an actor has work that waits for its next operation.
     private let hasWaitingWork = Atomic<Bool>(false)
     // Guard: set once on the actor before the link is attached, and read on the actor only.
     nonisolated(unsafe) weak var context: ManagedObjectContext?
@@ -32,7 +32,7 @@ final class ContextLink: PushReceiver {
 
     /// Schedules a merge of received transactions; further signals before it runs are coalesced.
     ///
-    /// Does nothing for a context of no actor, which never merges automatically.
+    /// Does nothing for a context without an actor, which never merges automatically.
     func signal() {
         guard let actor else { return }
         if isScheduled.exchange(true, ordering: .acquiringAndReleasing) { return }
@@ -45,7 +45,7 @@ final class ContextLink: PushReceiver {
         Task { await process(on: actor) }
     }
 
-    /// Does the work that waits for the next operation of a context of no actor.
+    /// Does the work that was postponed to the next operation of a context without an actor.
     func processWaitingWork() {
         guard actor == nil, hasWaitingWork.exchange(false, ordering: .relaxed), let context else {
             return
@@ -58,7 +58,7 @@ final class ContextLink: PushReceiver {
         context.reporter.processScheduled()
         await context.listUpdater.loadLacking()
         await context.listUpdater.fillWindows()
-        // Parts don't retain their context, which the work above may have been the last to use.
+        // Parts don't retain their context, so it has to be retained until the work above is done.
         withExtendedLifetime(context) {}
     }
 
@@ -71,7 +71,7 @@ final class ContextLink: PushReceiver {
 
     /// Traps in a debug build unless the calling code is isolated to the context's actor.
     ///
-    /// Cost: none in a release build. For a context of no actor, the compiler's check has to do.
+    /// Cost: none in a release build. A context without an actor is checked by the compiler only.
     @inline(__always)
     func checkIsolation() {
         #if DEBUG

@@ -1,11 +1,12 @@
 import TandemModel
 import TandemWire
 
-/// A part of a context, which has one job and reaches the other parts through the context.
+/// A part of a context, which has one responsibility and accesses the other parts through the
+/// context.
 ///
-/// Parts with state are classes whose variables others can't set (``StatefulPart``). Parts
-/// without state are values, made when an operation begins: they retain the context until it ends.
-/// A context is a part too, so that its public methods name the parts in the same way.
+/// Parts with state are classes whose variables others can't set (``StatefulPart``). Parts without
+/// state are values, made when an operation begins: they retain the context until it ends. A
+/// context is a part too, so that its public methods access the parts in the same way.
 protocol ContextPart {
     var context: ManagedObjectContext { get }
     var core: ContainerCore { get }
@@ -18,7 +19,7 @@ protocol ContextPart {
 ///
 /// It does not retain the context. Code that has only a weak reference to a context therefore binds
 /// it to a constant before it calls a part. In `context?.graph.sweep()`, the context could be
-/// released as soon as its part is found.
+/// released before `sweep()` runs.
 class StatefulPart: ContextPart {
     private unowned var owner: ManagedObjectContext?
     // Retained here, because a context has weak references, which make it slow to retain.
@@ -40,7 +41,7 @@ class StatefulPart: ContextPart {
         return owner
     }
 
-    /// Sets the context, when it is made.
+    /// Sets the context; called once, when the context is created.
     final func attach(to context: ManagedObjectContext) {
         precondition(owner == nil, "A part belongs to one context.")
         owner = context
@@ -96,7 +97,7 @@ extension ContextPart {
     var validator: EditValidator { EditValidator(context: context) }
 }
 
-// MARK: What all parts share
+// MARK: Shared by all parts
 
 extension ContextPart {
     var core: ContainerCore { context.core }
@@ -120,9 +121,10 @@ extension ContextPart {
         return root
     }
 
-    /// The context, after a check in debug builds that its actor is the caller's.
+    /// The context; debug builds first check that the caller is isolated to its actor.
     ///
-    /// Public members begin with it, unless they begin an operation that waits.
+    /// Public members use it, except those that start an operation: ``beginOperation()`` checks the
+    /// isolation too.
     var checked: ManagedObjectContext {
         family.link.checkIsolation()
         return context

@@ -4,7 +4,7 @@ import TandemQuery
 /// Reads the loaded data of a context to evaluate predicates, sort keys and sections without
 /// requests.
 ///
-/// If ``includesEdits`` is true, pending edits lie on top; otherwise the reader shows the merged
+/// If ``includesEdits`` is true, the reader includes pending edits; otherwise it reads the merged
 /// graph.
 struct ContextReader: GraphReader {
     let context: ManagedObjectContext
@@ -29,7 +29,7 @@ struct ContextReader: GraphReader {
         return record.members[slot].map { $0.sorted() }
     }
 
-    /// Returns the content of a long text that was read or set here.
+    /// Returns the content of a long text that this context or an ancestor has read or set.
     ///
     /// Returns nil if the reader excludes edits, so that merged data is always evaluated in the
     /// same way.

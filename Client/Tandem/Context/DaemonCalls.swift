@@ -1,7 +1,7 @@
 import TandemModel
 import TandemWire
 
-/// The requests of one operation, and the way the operation waits for their answers.
+/// Sends the requests of one operation, and waits for their answers by blocking or suspending.
 ///
 /// Each operation of a context is a single async function, which receives this value. The blocking
 /// form of the operation runs the same function on the calling thread
@@ -13,16 +13,17 @@ struct DaemonCalls {
         case blocking
         /// Suspends the function until the answer arrives.
         case suspending
-        /// Suspends the function; a question fails with `cancelled` if the task is cancelled first.
+        /// Suspends the function; a read-only request fails with `cancelled` if the task is
+        /// cancelled first.
         case cancellable
-        /// Suspends the function; an answer is replaced by `cancelled` if it is no longer wanted.
+        /// Suspends the function; the answer is replaced by the error `cancelled` if the closure
+        /// then returns false.
         case suspendingWhile(() -> Bool)
     }
 
     let connection: Connection
     private let waiting: Waiting
-    /// Called with each request when its answer has arrived, for tests that intervene at that
-    /// point.
+    /// Called with each request after its answer has arrived; tests intervene here.
     private let willUseAnswer: ((ClientMessage) throws -> Void)?
 
     init(
@@ -34,7 +35,7 @@ struct DaemonCalls {
         self.willUseAnswer = willUseAnswer
     }
 
-    /// Returns the session after waiting for a connection with a model.
+    /// Waits for a connection with a model, and returns the session.
     func session() async throws(TandemError) -> ServerState {
         switch waiting {
         case .blocking: try connection.session()
@@ -76,13 +77,13 @@ struct DaemonCalls {
     /// Sends a request whose answer is awaited later.
     func send(_ message: ClientMessage) -> ReplyPromise<DaemonMessage> {
         switch waiting {
-        // The thread that waits reads the answer.
+        // The waiting thread reads the answer itself.
         case .blocking: connection.send(message)
         case .suspending, .cancellable, .suspendingWhile: connection.submit(message)
         }
     }
 
-    /// Returns the answer to a request that was sent before.
+    /// Waits for the answer to a request that was sent with ``send(_:)``.
     func answer(
         of reply: ReplyPromise<DaemonMessage>
     ) async -> Result<DaemonMessage, TandemError> {
@@ -93,7 +94,9 @@ struct DaemonCalls {
         }
     }
 
-    /// Returns the position of the journal's end; everything up to it was pushed before.
+    /// Returns the position of the journal's end, after everything up to it has been pushed.
+    ///
+    /// Waits up to `milliseconds` for the journal to reach `position`; the result may be lower.
     func journalEnd(
         atLeast position: UInt64 = 0, milliseconds: UInt32 = 0
     ) async throws -> UInt64 {
@@ -133,7 +136,7 @@ extension ContextPart {
 
     /// Runs an operation that ends with `CancellationError` if the task is cancelled.
     ///
-    /// The daemon then ends the request in flight as well.
+    /// The request in flight is cancelled in the daemon as well.
     func cancellable<Output>(
         _ operation: (DaemonCalls) async throws -> Output
     ) async throws -> Output {
@@ -145,13 +148,13 @@ extension ContextPart {
         }
     }
 
-    /// The requests of an operation that suspends its task and can't be cancelled.
+    /// The calls of an operation that suspends its task and can't be cancelled.
     var suspendingCalls: DaemonCalls {
         beginOperation()
         return DaemonCalls(connection, .suspending)
     }
 
-    /// Checks the caller's isolation, and does the work that waits for the operation.
+    /// Checks the caller's isolation, and does the work that was postponed to this operation.
     func beginOperation() {
         let link = family.link
         link.checkIsolation()

@@ -4,7 +4,8 @@ import TandemQuery
 extension ObjectRecord {
     /// Returns whether a pending value is known to equal the value that the daemon will compute.
     ///
-    /// A value that the application set is not computed: it is sent as it is, and refused.
+    /// A value that the application set to something else is sent unchanged, and the save is
+    /// refused.
     func isComputed(_ value: Value, _ slot: Int) -> Bool {
         guard entity.derived.contains(slot),
             let derivation = entity.derivations.first(where: { $0.slot == slot })
@@ -30,7 +31,7 @@ extension ObjectRecord {
         return values
     }
 
-    /// The problems of pending values of derived attributes.
+    /// The validation problems of derived attributes that the application set.
     var derivedProblems: [ValidationProblem] {
         let derived = pending.values.mask.intersection(entity.derived)
         return derived.compactMap { slot in

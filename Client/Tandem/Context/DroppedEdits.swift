@@ -1,8 +1,9 @@
 import TandemModel
 
-/// The dropped edits, which the current model has no property for, until a save has reported them.
+/// Edits that were dropped because the current model has no property for them, until a save reports
+/// them.
 struct DroppedEdits {
-    /// The names of missing entities and properties, by the description of where they do not exist.
+    /// The names of missing entities and properties, by a description of the model that lacks them.
     private var names: [String: Set<String>] = [:]
 
     var isEmpty: Bool { names.isEmpty }

@@ -4,9 +4,9 @@ import TandemModel
 struct EditValidator: ContextPart {
     let context: ManagedObjectContext
 
-    /// Returns the records to save after every object was validated.
+    /// Validates every edited object, and returns the records to save.
     ///
-    /// If objects are invalid, throws `validation` with all problems; nothing is changed.
+    /// Throws `validation` with the problems of all objects; nothing is changed.
     func validRecords() throws -> [ObjectRecord] {
         var problems = SaveProblems()
         var records: [ObjectRecord] = []

@@ -3,17 +3,17 @@ import Algorithms
 /// The objects with pending edits, in the order in which they were first changed; all are retained.
 ///
 /// Objects are ordered by the serial of their records' pending edits. An object is added after its
-/// record has a serial, and removed before the record loses it. Adding the latest object and
-/// removing any object need no linear search.
+/// record has a serial, and removed before the record loses it. Neither adding the latest object
+/// nor removing any object needs a linear search.
 final class EditedObjects {
     private struct Entry {
         let serial: Int
         var object: ManagedObject?
     }
 
-    // While the methods here change it, they release no object's last reference, because its
-    // deinitialiser could re-enter this object.
-    /// The entries by ascending serial; removed objects leave empty ones.
+    // No method releases the last reference to an object while it changes the entries: the object's
+    // deinitialiser could call this class again.
+    /// The entries by ascending serial; a removed object leaves an empty entry.
     private var entries: [Entry] = []
     private(set) var count = 0
     private var lastSerial = 0
@@ -25,7 +25,7 @@ final class EditedObjects {
     /// All objects, in order.
     var objects: [ManagedObject] { entries.compactMap(\.object) }
 
-    /// Calls `body` for each object, in order; changes made meanwhile are not visited.
+    /// Calls `body` for each object, in order; objects that `body` adds are not visited.
     func forEach(_ body: (ManagedObject) throws -> Void) rethrows {
         let entries = entries
         for entry in entries {
@@ -57,7 +57,7 @@ final class EditedObjects {
         }
     }
 
-    /// Removes the object of a record if it is an entry.
+    /// Removes the object of a record, if present.
     func remove(_ record: ObjectRecord) {
         let index = index(of: record.pending.serial)
         guard index < entries.count, entries[index].serial == record.pending.serial,

@@ -1,6 +1,6 @@
 import TandemModel
 
-/// The changes of one object in memory that are not in the store yet.
+/// The unsaved changes of one object.
 struct Edits {
     enum Kind { case none, insert, delete }
 
@@ -17,7 +17,7 @@ struct Edits {
     /// The new ranks of members of ordered relationships, by slot; an added member without a rank
     /// comes last.
     var ranks: [Int: [ObjectReference: Rank]] = [:]
-    /// The number that orders objects by their first change; 0 without edits.
+    /// The number that orders objects by their first change; 0 if there are no edits.
     var serial = 0
 
     /// Whether there is nothing to save.
@@ -47,8 +47,8 @@ struct Edits {
     /// The effect of a change on a context's list of edited objects.
     enum Effect { case none, first, gone }
 
-    /// Changes anything but the serial; returns whether the object got its first edits or lost its
-    /// last.
+    /// Applies a change to everything but the serial; returns whether the object gained its first
+    /// edits or lost its last.
     mutating func edit(_ change: (inout Edits) -> Void) -> Effect {
         let before = serial
         change(&self)
@@ -59,8 +59,8 @@ struct Edits {
 
     /// Adds a member.
     ///
-    /// `below` has the members without these edits. If it is nil, a removed member is assumed to
-    /// have been one.
+    /// `below` contains the members without these edits. If it is nil, it is assumed to contain
+    /// `member` if these edits removed it.
     mutating func add(
         _ member: ObjectReference, to slot: Int, below: Set<ObjectReference>? = nil
     ) {
@@ -71,8 +71,8 @@ struct Edits {
 
     /// Removes a member.
     ///
-    /// `below` has the members without these edits. If it is nil, an added member is assumed not to
-    /// have been one.
+    /// `below` contains the members without these edits. If it is nil, it is assumed to contain
+    /// `member` unless these edits added it.
     mutating func remove(
         _ member: ObjectReference, from slot: Int, below: Set<ObjectReference>? = nil
     ) {
@@ -94,7 +94,8 @@ struct Edits {
         if !members.isEmpty { ranks[slot, default: [:]].merge(members) { $1 } }
     }
 
-    /// Returns these edits with later ones on top, as pending after a failed save.
+    /// Returns these edits overlaid with later ones; they are the pending edits after a failed
+    /// save.
     func under(_ later: Edits) -> Edits {
         var result = self
         result.values.merge(later.values)
@@ -134,7 +135,7 @@ struct Edits {
     }
 }
 
-/// The values of some slots: a sorted array used as a dictionary for few entries.
+/// Values by slot: a dictionary for few entries, stored as a sorted array.
 struct SlotValues: Sequence {
     private var items: [(key: Int, value: Value)] = []
 
@@ -192,7 +193,7 @@ struct SlotValues: Sequence {
     /// The number of entries.
     var count: Int { items.count }
 
-    /// Adds the values of another collection, which replace existing ones.
+    /// Adds other values, which replace existing ones.
     mutating func merge(_ others: SlotValues) {
         for (slot, value) in others { self[slot] = value }
     }

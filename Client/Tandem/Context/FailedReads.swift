@@ -112,12 +112,12 @@ struct FailedReads {
         defer { dropped = [] }
         throw error(
             dropped,
-            "later edits of it were dropped and nothing was saved; read it, set it again and save"
+            "later edits were dropped and nothing was saved; read the value, set it again and save"
         )
     }
 
-    /// Returns whether there are edits besides mirrored ones in to-many relationships that were
-    /// never read.
+    /// Returns whether an object has edits other than mirrored edits of to-many relationships that
+    /// were never read.
     private func isEdited(_ record: ObjectRecord) -> Bool {
         let edits = record.pending
         if edits.kind != .none || !edits.values.isEmpty { return true }

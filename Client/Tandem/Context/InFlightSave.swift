@@ -5,7 +5,7 @@ import TandemWire
 final class InFlightSave {
     var request: SaveRequest
     var records: [ObjectRecord]
-    /// The edits that do not exist in a new model, to be reported if the save did not happen.
+    /// The edits for which a new model has no property, to be reported if the save did not happen.
     var lost = DroppedEdits()
     /// The model to which the request's slots belong.
     var model: CompiledModel
@@ -13,7 +13,7 @@ final class InFlightSave {
     let sentAt: UInt64
     /// Whether the id was generated for this save, so that no other save can have the same one.
     let hasOwnID: Bool
-    /// How far the save has come.
+    /// The progress of the save.
     private var stage = Stage.sent
 
     private enum Stage {
@@ -57,14 +57,15 @@ final class InFlightSave {
     /// Whether the outcomes of the inserts are known as well.
     var isSettled: Bool { if case .settled = stage { true } else { false } }
 
-    /// Marks the outcome as unknown; a retry names the position when the save was first sent.
+    /// Marks the outcome as unknown; a retry includes the last known position when the save was
+    /// first sent.
     func markUnknown() {
         assert(!isSettled, "The outcome of a settled save is known.")
         stage = isMerged ? .merged(isUnknown: true) : .unknown
         request.firstSentAt = sentAt
     }
 
-    /// Marks a save as one that has not happened and is sent again.
+    /// Marks the save as sent again, after a refusal that shows that it has not happened.
     func markSentAgain() {
         guard !isSettled else { return }
         stage = isMerged ? .merged(isUnknown: false) : .sent
@@ -87,7 +88,7 @@ final class InFlightSave {
         records = records.map(replacement)
     }
 
-    /// Returns whether a transaction is that of this save.
+    /// Returns whether this save wrote a transaction.
     func isMade(by transaction: Transaction) -> Bool {
         transaction.saveID == request.saveID && transaction.contentHash == request.contentHash
     }

@@ -3,7 +3,7 @@ import TandemWire
 
 /// Keeps the lists of a context family up to date with edits between merges.
 final class ListUpdater: StatefulPart {
-    /// Objects that are not loaded but that lists need in order to place edited objects.
+    /// Objects that are not loaded, but that lists need to place edited objects.
     private var lacking: Set<ObjectReference> = []
     /// Whether a window that edits emptied waits for rows at the context's position.
     private var wantsFill = false
@@ -41,8 +41,8 @@ final class ListUpdater: StatefulPart {
     func loadLacking() async {
         let wanted = lacking
         lacking = []
-        // Loading merges, and some contexts never merge automatically; their rows stay as stored
-        // until the next request.
+        // Loading merges received transactions, which is not allowed if the context does not merge
+        // automatically. Its lists show the stored rows until the next request.
         guard !wanted.isEmpty, isFollowing else { return }
         guard (try? await loader.load(wanted.sorted(), suspendingCalls)) != nil else { return }
         participants.forEachList { $0.noteLoaded() }

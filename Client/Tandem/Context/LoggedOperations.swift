@@ -3,7 +3,7 @@ import TandemQuery
 import TandemWire
 
 extension ContextPart {
-    /// Runs an operation, and logs whether it succeeds or fails if its topic is logged.
+    /// Runs an operation, and logs its outcome if the topic is logged.
     func logged<Output>(
         _ topic: OperationLog.Topic, _ fields: (Output) -> [(String, String)],
         _ operation: () async throws -> Output
@@ -21,9 +21,9 @@ extension ContextPart {
         }
     }
 
-    /// Sends a request for a merge, and logs it as a fetch at the position before the merge.
+    /// Sends a request that a merge needs, for verdicts or for rows that a list lacks.
     ///
-    /// Such a request is for rows that a list lacks, or for verdicts.
+    /// The request is logged as a fetch at the position before the merge.
     func loggedAnswer(
         to message: ClientMessage, into parts: ChunkReader? = nil, _ calls: DaemonCalls
     ) async throws -> Result<DaemonMessage, TandemError> {

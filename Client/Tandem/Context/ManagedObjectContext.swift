@@ -6,7 +6,7 @@ import TandemWire
 /// A context belongs to the actor that creates it and is not Sendable, which the compiler enforces.
 /// Debug builds also check it at run time (<doc:Actors>).
 ///
-/// Before an answer at a position is used (of a fetch or a save), everything up to that position is
+/// Before the answer to a fetch or a save is used, everything up to the answer's position is
 /// merged. The objects of a context are therefore always consistent with each other.
 ///
 ///     let context = container.makeContext(name: "import")
@@ -85,7 +85,7 @@ public final class ManagedObjectContext {
     /// Whether automatic merging is paused with ``pause()``.
     public var isPaused: Bool { checked.family.isPaused }
 
-    /// The error of a failed load when a property was read.
+    /// The error of a property read that failed to load data, until a call throws it.
     ///
     /// The property reads as null, and the next throwing call of the context throws this error.
     /// Until the object is loaded, each save that contains an edit of it throws `unreadable` and
@@ -119,8 +119,8 @@ public final class ManagedObjectContext {
     /// Makes sure that there is a connection and that the context has a position; blocks.
     ///
     /// The context then includes every save that was acknowledged before. Throws `disconnected` if
-    /// no daemon answers in time. Calling this is optional, because reads and saves connect
-    /// themselves.
+    /// no daemon answers in time. Calling this is optional, because reads and saves connect if
+    /// necessary.
     @discardableResult
     public func connect() throws -> Position { try blocking { try await connected($0) } }
 

@@ -1,11 +1,11 @@
 import TandemModel
 import TandemWire
 
-/// Applies merged groups to the rows of a context, and lets its lists and observers follow.
+/// Applies merged groups to the rows of a context, and updates its lists and observers.
 struct MergeApplier: ContextPart {
     let context: ManagedObjectContext
 
-    /// Applies a group to the rows, lets all participants step, and then lets them deliver.
+    /// Applies a group to the rows, steps all participants, and then delivers their changes.
     ///
     /// `related` contains rows that were checked with ``checkRows(_:)``.
     func apply(
@@ -38,7 +38,7 @@ struct MergeApplier: ContextPart {
             applyChanges(changes, at, into: record, version: group.versions[reference.number])
             failures.didLoad(record)
             let kind = changes[at].kind
-            // Undoing a deletion does not tell which members the object had.
+            // The group does not contain the members of an object whose deletion it undoes.
             if group.isBackward, kind == .insert { record.forgetMembers() }
         }
         for (number, version) in group.versions.others {
@@ -58,8 +58,8 @@ struct MergeApplier: ContextPart {
         _ touched: [ObserverNotice]
     ) {
         participants.step(group, verdicts)
-        // Published before observers are notified, because they may cause the next merge, whose
-        // saves have to follow these.
+        // Saves are published before observers are notified, because an observer may cause the next
+        // merge, whose saves have to follow.
         publishSaves(of: group)
         family.markReported(through: group.to, isOtherLog: group.isOtherLog)
         family.notify(family.drainNotices() + touched)
@@ -111,7 +111,7 @@ struct MergeApplier: ContextPart {
         if !record.members.isEmpty { applyLinks(changes[at], into: record) }
     }
 
-    /// Applies added and removed members to the relationships whose members are held.
+    /// Applies added and removed members to the relationships whose members are loaded.
     ///
     /// The members of a changed relationship are dropped if the change does not list its links.
     private func applyLinks(_ change: Change, into record: ObjectRecord) {
@@ -170,7 +170,7 @@ struct MergeApplier: ContextPart {
         guard let session else { return nil }
         let all = SaveGap(after: session.position(merged), through: now.position(position))
         if pins.isHere(now), position <= merged { return nil }
-        // The ring does not have all transactions after the session's position yet.
+        // The ring can't have all transactions up to a position after the session's.
         guard session.generation == now.generation, position <= now.position,
             case .transactions(let skipped) = connection.recent(
                 after: merged, through: position, generation: now.generation)
@@ -181,7 +181,6 @@ struct MergeApplier: ContextPart {
         return skipped.contains { isSave($0.content) } ? all : nil
     }
 
-    /// Logs a merge.
     private func logMerge(_ group: MergedGroup, since start: UInt64) {
         guard let log, log.logs(.merge) else { return }
         let parts = [

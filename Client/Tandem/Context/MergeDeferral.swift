@@ -19,7 +19,7 @@ final class MergeDeferral {
 
     /// Returns whether a merge has to be deferred, and remembers it if so.
     ///
-    /// `isKept` tells whether the connection keeps the transactions for a later merge; otherwise
+    /// If `isKept` is false, the connection does not keep the transactions for a later merge, and
     /// only repeated reads defer it.
     func defers(ifKept isKept: @autoclosure () -> Bool) -> Bool {
         guard repeatedReads > 0 || (reads > 0 && isKept()) else { return false }

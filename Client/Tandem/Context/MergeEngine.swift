@@ -1,8 +1,8 @@
 import TandemModel
 import TandemWire
 
-/// Merges transactions into a context: collects them, asks for verdicts, and fills lists that lack
-/// rows.
+/// Merges transactions into a context: collects them, requests verdicts, and refills lists that
+/// lack rows.
 struct MergeEngine: ContextPart {
     let context: ManagedObjectContext
 
@@ -24,9 +24,9 @@ struct MergeEngine: ContextPart {
 
     /// Returns all transactions up to a target; those no longer in the ring are requested.
     ///
-    /// Collected transactions are kept even if the ring advances, and the target is fixed.
-    /// Collecting therefore ends, however often others save. If the context moved meanwhile, it
-    /// merges up to the target from its new position, and the result is nil.
+    /// Collecting always ends, however often others save: collected transactions are kept even if
+    /// the ring advances, and the target is fixed. If the context moved meanwhile, it merges up to
+    /// the target from its new position, and the result is nil.
     private func collect(
         after start: UInt64, through target: UInt64, in session: ServerState, _ calls: DaemonCalls
     ) async throws -> [Transaction]? {

@@ -5,8 +5,8 @@ import TandemWire
 ///
 /// A merge has these stages, and no two merges overlap:
 ///
-/// - Every list is asked whether it ``ListParticipant/needs(_:)`` verdicts for the group. If any
-///   does, one request asks for the ``ListParticipant/verdictItem`` of all, and the group is
+/// - Every list reports whether it ``ListParticipant/needs(_:)`` verdicts for the group. If any
+///   does, one request with the ``ListParticipant/verdictItem`` of each is sent, and the group is
 ///   extended to the answer's position.
 /// - Rows are merged.
 /// - Every participant steps.
@@ -31,16 +31,16 @@ protocol ListParticipant: MergeParticipant {
     func needs(_ group: MergedGroup) -> Bool
     /// Whether the list waits for a fetch, so that even an empty merge has an effect.
     var isWaiting: Bool { get }
-    /// Whether the list waits only for rows that replace those that edits removed from a window.
+    /// Whether the list waits only for rows to replace those that edits removed from a window.
     var needsRefill: Bool { get }
     /// Returns the fetch that the list needs before it steps over the group, or nil.
     func refill(for group: MergedGroup, _ verdicts: [Verdict]?) -> Fetch?
-    /// Receives the result of its fetch, to be used in the merge that reaches its position.
+    /// Receives the result of the list's fetch, to be used in the merge that reaches its position.
     func receive(_ result: Result<ListAnswer, TandemError>, for fetch: Fetch)
     /// Discards the shown rows, so that they are fetched with this merge, because no verdicts are
     /// available.
     func resetAfterGap()
-    /// Returns at most `count` shown objects around one of them, or none if it is not shown.
+    /// Returns at most `count` shown objects around `object`, or none if it is not shown.
     func objects(around object: ObjectReference, _ count: Int) -> [ObjectReference]
     /// Invalidates an object after edits of it were added, changed or removed in its context
     /// family.

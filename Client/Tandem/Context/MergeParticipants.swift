@@ -14,7 +14,9 @@ final class MergeParticipants {
     /// Participants that have stepped but have not delivered yet.
     private var undelivered: [any MergeParticipant] = []
 
-    /// Whether nothing was registered, or all of it was removed.
+    /// Whether no participant is registered.
+    ///
+    /// A released participant counts until the next participant is added or removed.
     var isEmpty: Bool { references.isEmpty }
 
     /// All participants that still exist.
@@ -81,7 +83,7 @@ final class MergeParticipants {
 
     /// Calls `deliver()` of all participants that stepped.
     ///
-    /// A nested merge first completes the delivery of the merge around it.
+    /// A nested merge first completes the delivery of the enclosing merge.
     func deliver() {
         while !undelivered.isEmpty { undelivered.removeFirst().deliver() }
     }

@@ -4,14 +4,14 @@ import TandemQuery
 /// Edits translated into the slots of another entity.
 struct TranslatedEdits {
     var edits = Edits()
-    /// The edited properties that do not exist there, such as `Team.wins`.
+    /// The edited properties that do not exist in that entity, such as `Team.wins`.
     var lost: Set<String> = []
 }
 
 extension ModelTranslation {
-    /// Returns edits in the slots of an entity of the new model.
+    /// Translates edits into the slots of an entity of the new model.
     ///
-    /// Edits that do not exist in that entity are left out and reported by name.
+    /// Edits of properties that the entity lacks are left out and reported by name.
     func edits(
         _ edits: Edits, of old: CompiledEntity, in now: CompiledEntity
     ) -> TranslatedEdits {
@@ -34,7 +34,7 @@ extension ModelTranslation {
         _ edits: Edits, of old: CompiledEntity, in now: CompiledEntity,
         _ result: inout TranslatedEdits
     ) {
-        // Texts folded here are folded again by the new model's rules.
+        // Folded texts are computed again by the rules of the new model.
         for (slot, value) in edits.values where !edits.isFolded(value, slot, of: old) {
             if let (slot, value) = place(value, slot, of: old, in: now) {
                 result.edits.values[slot] = value
@@ -53,8 +53,8 @@ extension ModelTranslation {
         return (property.slot, value)
     }
 
-    /// Returns the corresponding property of the new model if both are set, or both are derived
-    /// alike.
+    /// Returns the same property of the new model, or nil if there is none or it is derived
+    /// differently.
     ///
     /// A set value can't be moved to a derived attribute, because every save would be refused.
     private func holder(
@@ -66,10 +66,10 @@ extension ModelTranslation {
         return same
     }
 
-    /// Computes the folded texts of edited sources, as after an edit.
+    /// Computes the folded texts of edited attributes, as an edit does.
     private func foldAnew(in now: CompiledEntity, _ edits: inout Edits) {
         for derivation in now.derivations where derivation.kind == .folded {
-            // A text that the application set stays, and is refused by the save.
+            // A text that the application set is kept, and the save is refused.
             guard edits.values[derivation.slot] == nil,
                 let source = edits.values[derivation.source]
             else { continue }
@@ -110,8 +110,8 @@ extension ModelTranslation {
         }
     }
 
-    /// Sets the defaults of properties that the new object's entity lacked or derived differently
-    /// at its creation.
+    /// Sets the defaults of properties that the old entity of a new object lacked or derived
+    /// differently.
     private func setNewDefaults(
         of old: CompiledEntity, in now: CompiledEntity, _ edits: inout Edits
     ) {
@@ -123,7 +123,7 @@ extension ModelTranslation {
 }
 
 extension Edits {
-    /// Returns whether a value is the folded text of another one of these edits.
+    /// Returns whether a value is the folded text of another edited value.
     fileprivate func isFolded(_ value: Value, _ slot: Int, of entity: CompiledEntity) -> Bool {
         guard let derivation = entity.derivation(of: slot), derivation.kind == .folded,
             let source = values[derivation.source]

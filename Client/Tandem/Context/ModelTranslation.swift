@@ -4,8 +4,8 @@ import TandemWire
 /// Translates tags and slots of one model into those of another, by the names of entities and
 /// properties.
 ///
-/// Nothing is left out: all functions throw `schemaMismatch` for anything that does not exist in
-/// the new model.
+/// Nothing is left out silently: the throwing functions throw `schemaMismatch` for anything that
+/// does not exist in the new model.
 struct ModelTranslation {
     /// The model of the tags and slots to translate.
     let old: CompiledModel
@@ -51,7 +51,7 @@ struct ModelTranslation {
         return same
     }
 
-    /// Returns the same property in an entity of the new model, or nil if that has none.
+    /// Returns the same property in an entity of the new model, or nil if the entity lacks it.
     func property(_ property: CompiledProperty, in now: CompiledEntity) -> CompiledProperty? {
         let later = now.ancestors.lazy.compactMap {
             new.entity(tagged: $0).flatMap { renames.properties[$0.name]?[property.name] }
@@ -62,7 +62,7 @@ struct ModelTranslation {
         return same
     }
 
-    /// Returns the same entity in the new model, or nil if that has none.
+    /// Returns the same entity in the new model, or nil if the model lacks it.
     func entity(_ before: CompiledEntity) -> CompiledEntity? { try? entities(before.tag).new }
 
     private func lacks(_ what: String) -> TandemError {
@@ -70,7 +70,7 @@ struct ModelTranslation {
             .schemaMismatch, "\(what) does not exist in \(subject); nothing was saved or read")
     }
 
-    /// The description, in messages, of the model that lacks something.
+    /// The new model as described in messages.
     var subject: String { "the changed model, version \(new.version)" }
 
     // MARK: Saves

@@ -1,8 +1,8 @@
 import TandemModel
 import TandemWire
 
-/// The pending edits of a context: which objects have some, and how each edit changes both ends of
-/// a relationship.
+/// Manages the pending edits of a context: tracks the edited objects, mirrors edits of
+/// relationships at the other end, and keeps the undo stack.
 final class ObjectEditor: StatefulPart {
     /// Objects with pending edits; they are retained until the edits are saved or dropped.
     private let edited = EditedObjects()
@@ -24,7 +24,7 @@ final class ObjectEditor: StatefulPart {
     /// The number of objects with pending edits.
     var editedCount: Int { edited.count }
 
-    /// Whether an object has pending edits.
+    /// Whether any object has pending edits.
     var hasPendingEdits: Bool { !edited.isEmpty }
 
     /// Whether there are edits to save, or dropped edits that the next save reports.
@@ -32,12 +32,13 @@ final class ObjectEditor: StatefulPart {
         !droppedEdits.isEmpty || edited.objects.contains { !$0.record.pending.isEmpty }
     }
 
-    /// Calls `body` for each object with pending edits; changes made meanwhile are not visited.
+    /// Calls `body` for each object with pending edits; objects that `body` edits first are not
+    /// visited.
     func forEachEdited(_ body: (ManagedObject) throws -> Void) rethrows {
         try edited.forEach(body)
     }
 
-    /// Adds an object whose record has got pending edits.
+    /// Adds an object whose record has pending edits.
     func addEdited(_ object: ManagedObject) {
         assert(!object.record.pending.isEmpty, "Only objects with pending edits are added.")
         edited.add(object)
@@ -56,7 +57,7 @@ final class ObjectEditor: StatefulPart {
         !edited.isEmpty || saving.inFlight != nil || parent?.editor.hasEdits ?? false
     }
 
-    /// The records whose edits do not exist in the layer below.
+    /// The records with edits that are pending or in flight.
     var editedRecords: [ObjectRecord] {
         edited.objects.map(\.record) + (saving.inFlight?.records ?? [])
     }
@@ -70,7 +71,7 @@ final class ObjectEditor: StatefulPart {
     func noteDropped(_ lost: DroppedEdits) { droppedEdits.merge(lost) }
 
     /// Throws `schemaMismatch` if edits were dropped; only once, so that the next save can save the
-    /// others.
+    /// other edits.
     func checkDroppedEdits() throws(TandemError) {
         guard let error = droppedEdits.error else { return }
         droppedEdits = DroppedEdits()
@@ -104,7 +105,7 @@ final class ObjectEditor: StatefulPart {
         reporter.notifyChildren(of: record.reference.number, slots)
     }
 
-    /// Sets a value, and mirrors the edit of a to-one relationship at its other ends.
+    /// Sets a value, and mirrors the edit of a to-one relationship at its old and new target.
     ///
     /// A deleted object accepts no edits.
     func set(_ value: Value, _ slot: Int, of record: ObjectRecord) {
@@ -226,7 +227,8 @@ final class ObjectEditor: StatefulPart {
     /// Replaces the members of an ordered relationship, with the fewest edits that produce the
     /// order.
     ///
-    /// A member that occurs twice keeps its first place. Deleted objects are left out.
+    /// A member that occurs twice gets the position of its first occurrence. Deleted objects are
+    /// left out.
     func setMembers(_ wanted: [ObjectRecord], _ slot: Int, of record: ObjectRecord) {
         guard !record.isGone else { return }
         undoStack.begin()
@@ -242,7 +244,7 @@ final class ObjectEditor: StatefulPart {
         arrange(wanted.map(\.reference), slot, of: record)
     }
 
-    /// Gives new ranks to the members that need one for the order.
+    /// Assigns new ranks to the members whose ranks do not fit the order.
     private func arrange(_ wanted: [ObjectReference], _ slot: Int, of record: ObjectRecord) {
         var left = graph.members(of: record, slot) ?? []
         let order = wanted.filter { left.remove($0) != nil }
@@ -301,7 +303,7 @@ final class ObjectEditor: StatefulPart {
         new.isMissing = false
     }
 
-    /// Marks an object for deletion, with the effects of delete rules; discards a new object.
+    /// Marks an object for deletion, and applies the delete rules; discards a new object.
     func delete(_ record: ObjectRecord) {
         undoStack.begin()
         defer { undoStack.end() }
@@ -334,7 +336,7 @@ final class ObjectEditor: StatefulPart {
         notifyEnds(others)
     }
 
-    /// Notifies observers of the objects related to an object that appears or disappears.
+    /// Notifies the observers of objects related to an object that appears or disappears.
     func notifyEnds(of record: ObjectRecord) { notifyEnds(allEnds(of: record)) }
 
     private func notifyEnds(_ ends: [(reference: ObjectReference, slot: Int)]) {
@@ -449,8 +451,7 @@ final class ObjectEditor: StatefulPart {
         }
     }
 
-    /// Replaces a new object by an existing one, including in edits made while the save was in
-    /// flight.
+    /// Replaces a new object by an existing one, also in edits made while the save was in flight.
     func move(_ lost: ObjectRecord, to existing: ObjectRecord) {
         let (old, new) = (lost.reference, existing.reference)
         graph.remove(lost)
@@ -487,17 +488,17 @@ final class ObjectEditor: StatefulPart {
 
     var canRedo: Bool { undoStack.canRedo }
 
-    /// Makes all edits in `body` one step.
+    /// Combines all edits in `body` into one undo step.
     func undoGroup<Result>(_ body: () throws -> Result) rethrows -> Result {
         undoStack.begin()
         defer { undoStack.end() }
         return try body()
     }
 
-    /// Discards all steps.
+    /// Discards all undo and redo steps.
     func clearUndo() { undoStack.clear() }
 
-    /// Discards the steps of an object that no longer exists.
+    /// Discards the undo and redo entries of an object that no longer exists.
     func forgetUndo(of record: ObjectRecord) { undoStack.forget(record) }
 
     /// Undoes or redoes the last step; does nothing if there is none.

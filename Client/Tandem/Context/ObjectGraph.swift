@@ -3,14 +3,14 @@ import TandemWire
 
 /// The records and objects of a context: one record for each object that the context knows.
 ///
-/// Objects are unique: as long as an object is retained, the graph returns the same one.
+/// Objects are unique: as long as an object is retained, the graph returns the same instance.
 final class ObjectGraph: StatefulPart {
     private let records = RecordTable()
     /// The number of records at which unused ones are removed next.
     private var sweepAt: Int
     /// Contexts of finished loops over batches whose objects are still in use.
     private var keptForObjects: [ManagedObjectContext] = []
-    /// The places of properties by name, shared by the context's objects.
+    /// The slots and columns of properties by name, shared by the context's objects.
     let propertyCache = PropertyCache()
 
     override init(_ shared: SharedByParts) {
@@ -24,16 +24,16 @@ final class ObjectGraph: StatefulPart {
     /// The number of records.
     var count: Int { records.count }
 
-    /// Removes unused records.
+    /// Removes the records that satisfy a predicate.
     func removeAll(where isUseless: (ObjectRecord) -> Bool) { records.removeAll(where: isUseless) }
 
-    /// Removes a record whose object another record takes over.
+    /// Removes a record whose object moves to another record.
     func remove(_ record: ObjectRecord) {
         // A merge that observers caused may have moved the object to another record.
         if records[record.reference.number] === record { records[record.reference.number] = nil }
     }
 
-    /// Returns an answer whose rows are read in place where this graph has no records.
+    /// Returns an answer whose rows are read in place if this graph has no record of the object.
     func answer(_ rows: StoredObjects, _ model: CompiledModel, count: Int) -> RowsAnswer {
         RowsAnswer(
             context, records, rows, model, repositionCount: family.repositionCount, count: count)
@@ -59,7 +59,7 @@ final class ObjectGraph: StatefulPart {
     func object(of record: ObjectRecord) -> ManagedObject {
         if let object = record.object { return object }
         let type = core.type(for: record.entity, in: session?.model)
-        // The class's initialiser may read other rows, and so release unused records.
+        // The class's initialiser may read other objects, which may remove unused records.
         record.pins += 1
         let object = type.init(binding: ObjectBinding(context: context, record: record))
         record.pins -= 1
@@ -125,9 +125,9 @@ final class ObjectGraph: StatefulPart {
         sweepAt = Swift.max(core.limits.cachedRows, records.count * 2)
     }
 
-    /// Retains a context while its objects are in use, because they have no values without it.
+    /// Retains a context while its objects are in use, because objects have no values without it.
     ///
-    /// This context releases it when it is itself released.
+    /// The retained context is also released together with this graph.
     func keepForObjects(_ other: ManagedObjectContext) {
         keptForObjects.append(other)
         dropUnused()
@@ -144,7 +144,7 @@ final class ObjectGraph: StatefulPart {
 
     // MARK: Refreshing
 
-    /// Turns an object into a fault, and drops its edits unless they are kept.
+    /// Turns an object into a fault, and drops its edits unless `keepsEdits` is true.
     func refresh(_ record: ObjectRecord, keepsEdits: Bool) {
         if record.isInserted { return }
         reporter.touch(record, .refresh)
@@ -251,7 +251,7 @@ final class ObjectGraph: StatefulPart {
         return added.reduce(below) { $0.union($1) }.filter { member in
             guard let other = records[member.number] else { return below.contains(member) }
             if other.isDeleted { return false }
-            // The edit of the to-one end decides; the edit at this end may be only mirrored.
+            // The edit of the to-one end decides; the edit at this end may only mirror it.
             guard let value = other.editedValues[relationship.inverseSlot] else {
                 return below.contains(member)
             }
@@ -271,7 +271,7 @@ final class ObjectGraph: StatefulPart {
         }
     }
 
-    /// Returns the place of a member in the order.
+    /// Returns a member with its rank, for sorting.
     func places(
         of member: ObjectReference, in record: ObjectRecord, _ slot: Int
     ) -> RankPlan.Place {
@@ -307,7 +307,7 @@ final class ObjectGraph: StatefulPart {
 
     // MARK: Other entities and models
 
-    /// Replaces a record that was created under the name of another entity.
+    /// Replaces a record that was created with the wrong entity.
     func correct(_ reference: ObjectReference) {
         guard let wrong = records[reference.number], wrong.reference.tag != reference.tag else {
             return
@@ -356,9 +356,9 @@ final class ObjectGraph: StatefulPart {
         withExtendedLifetime(held) {}
     }
 
-    /// Replaces a record by one of another entity or model, which takes over its object and edits.
+    /// Moves the object and edits of a record to a record of another entity or model.
     ///
-    /// Edits that do not exist in `place` are recorded as dropped.
+    /// Edits of properties that do not exist in `place` are recorded as dropped.
     private func replace(
         _ old: ObjectRecord, by record: ObjectRecord, _ translation: ModelTranslation,
         in place: String
@@ -394,7 +394,7 @@ final class ObjectGraph: StatefulPart {
 extension ObjectGraph: Sequence {
     var underestimatedCount: Int { count }
 
-    /// Iterates over the records in no particular order; changes meanwhile are not seen.
+    /// Iterates over the records in no particular order; changes made meanwhile are not seen.
     func makeIterator() -> RecordTable.Iterator { records.makeIterator() }
 }
 

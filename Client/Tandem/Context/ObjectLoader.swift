@@ -5,7 +5,7 @@ import TandemWire
 final class ObjectLoader: StatefulPart {
     /// Objects recently returned as faults; they are loaded together when one of them is needed.
     private var recentFaults: [ObjectReference] = []
-    /// The long values read last; only the root context keeps them.
+    /// The most recently read long values; only a root context caches them.
     private var blobs: BlobCache
 
     init(_ shared: SharedByParts, isRoot: Bool) {
@@ -128,8 +128,8 @@ final class ObjectLoader: StatefulPart {
         failures.dropDoubtfulEdits()
     }
 
-    /// Loads members as of the context's own position, without moving it; loads nothing if that is
-    /// impossible.
+    /// Loads members as of the context's own position, without moving the context; loads nothing if
+    /// that is impossible.
     func loadMembersInPlace(
         _ record: ObjectRecord, _ slot: Int, _ calls: DaemonCalls
     ) async throws {
@@ -149,7 +149,7 @@ final class ObjectLoader: StatefulPart {
         }
     }
 
-    /// Loads data for a property read; an error is kept for the next throwing call.
+    /// Loads data for a property read; an error is stored, and thrown by the next throwing call.
     ///
     /// If the load causes a merge, observers of objects and of declared lists are notified after
     /// the reading code is done.
@@ -187,12 +187,12 @@ final class ObjectLoader: StatefulPart {
 
     // MARK: Long values
 
-    /// Returns the content of a blob if a context of the family has read it lately.
+    /// Returns the content of a blob if a context of the family has read it recently.
     func cachedContent(of blob: BlobReference) -> [UInt8]? { root.loader.blobs[blob] }
 
     /// Returns the content of a blob in a property of an object, or nil if it can't be loaded.
     ///
-    /// After a failure ``faultFailure`` has the reason.
+    /// After a failure, ``ManagedObjectContext/faultFailure`` contains the error.
     func content(
         of blob: BlobReference, _ property: CompiledProperty, of record: ObjectRecord
     ) -> [UInt8]? {
@@ -208,7 +208,8 @@ final class ObjectLoader: StatefulPart {
 
     /// Returns the content of a blob, or nil if it can't be loaded.
     ///
-    /// Blocks if the content is not cached. After a failure ``faultFailure`` has the reason.
+    /// Blocks if the content is not cached. After a failure, ``ManagedObjectContext/faultFailure``
+    /// contains the error.
     func content(of blob: BlobReference) -> [UInt8]? {
         let loader = root.loader
         if let held = loader.blobs[blob] { return held }
@@ -227,7 +228,7 @@ final class ObjectLoader: StatefulPart {
 }
 
 extension Read {
-    /// Returns the fields to trace for a read.
+    /// Returns the fields to log for a read.
     func fields(in graph: ObjectGraph) -> [(String, String)] {
         let first = objects.first ?? members.first?.owner
         let entity = first.map { graph.record($0).entity.name } ?? "-"
@@ -242,7 +243,7 @@ extension DaemonCalls {
             if case .blob(let content) = $0 { content } else { nil }
         }
         guard blob.stands(for: content) else {
-            throw TandemError(.storage, "the daemon sent another content than \(blob)")
+            throw TandemError(.storage, "the content that the daemon sent does not match \(blob)")
         }
         return content
     }

@@ -4,7 +4,7 @@ import TandemWire
 /// The state of one object in a context: the merged row, the edits in flight and the pending edits.
 ///
 /// A merge changes only the row. An acknowledgement completes the edits in flight; a failed save
-/// returns them to the pending ones.
+/// moves them back to the pending edits.
 final class ObjectRecord {
     let entity: CompiledEntity
     let reference: ObjectReference
@@ -28,9 +28,9 @@ final class ObjectRecord {
     @exclusivity(unchecked) var members: [Int: Set<ObjectReference>] = [:]
     /// The ranks of the loaded members of ordered relationships.
     @exclusivity(unchecked) var ranks: [Int: [ObjectReference: Rank]] = [:]
-    /// The edits that the in-flight save carries.
+    /// The edits in the in-flight save.
     @exclusivity(unchecked) var inFlight = Edits()
-    /// The edits that the next save will carry.
+    /// The edits to be sent by the next save.
     @exclusivity(unchecked) var pending = Edits()
     /// The object of the parent context whose values lie below this record's edits.
     ///
@@ -54,7 +54,7 @@ final class ObjectRecord {
     /// The printable id.
     var id: ObjectID { ObjectID(entity: entity.name, number: reference.number) }
 
-    /// Whether the object is new: it does not exist in the store as of the context's position, or
+    /// Whether the object is new: it exists neither in the store as of the context's position, nor
     /// in the parent.
     var isInserted: Bool {
         row == nil && (pending.kind == .insert || inFlight.kind == .insert) && !isDeleted
@@ -63,7 +63,7 @@ final class ObjectRecord {
     /// Whether the object is deleted, or will be by the next save.
     var isDeleted: Bool { isGone || pending.kind == .delete || inFlight.kind == .delete }
 
-    /// Whether the object does not exist below the edits, or no longer exists.
+    /// Whether the object is missing in the store, or deleted in the parent.
     var isGone: Bool { isMissing || (base?.record.isDeleted ?? false) }
 
     /// Whether the values are not loaded yet.
@@ -75,7 +75,7 @@ final class ObjectRecord {
     /// Whether the values below the edits are loaded.
     var isBased: Bool { row != nil || base.map { !$0.record.isFault } ?? false }
 
-    /// Whether there are edits that the store does not have.
+    /// Whether there are edits that are pending or in flight.
     var hasEdits: Bool { !pending.isEmpty || !inFlight.isEmpty }
 
     /// Whether the record is unused, so that the context may remove it.
@@ -140,9 +140,9 @@ final class ObjectRecord {
     /// Removes all loaded data and keeps the edits.
     ///
     /// From then on, edits of loaded values, including those that can be redone, are based on
-    /// `position`, or on the version that caused a save to be refused if that is later. A save
-    /// still conflicts with changes that others make after it. Without a position the version is
-    /// reset.
+    /// `position`. If a later version caused a save to be refused, they are based on that version.
+    /// A save still conflicts with changes that others make after that position. If `position` is
+    /// nil, the version is reset.
     func fault(at position: UInt64? = nil) {
         row = nil
         let isBased = version != 0 && (hasEdits || steps > 0)

@@ -24,7 +24,7 @@ final class Pin {
     /// Marks the lease as unknown to the daemon, which has another log or epoch.
     func forget() { held = nil }
 
-    /// Moves the lease to a position; does nothing if it is there and `isRenewed` is false.
+    /// Moves the lease to a position; does nothing if it is already there and `isRenewed` is false.
     func acquire(
         at position: UInt64, isRenewed: Bool = false, _ calls: DaemonCalls
     ) async throws {

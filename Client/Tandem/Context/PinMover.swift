@@ -6,7 +6,7 @@ import TandemWire
 struct PinMover: ContextPart {
     let context: ManagedObjectContext
 
-    /// Pins the context at a position, or where it is.
+    /// Pins the context at a position, or at its current one if `position` is nil.
     func pin(_ position: Position?, _ calls: DaemonCalls) async throws -> Position {
         if let parent { return try await parent.pins.pin(position, calls) }
         forgetExpiry()
@@ -42,12 +42,12 @@ struct PinMover: ContextPart {
         _ pin: Pin, towards position: UInt64, _ calls: DaemonCalls
     ) async throws {
         if merged < position, (try? await pin.acquire(at: merged, calls)) != nil { return }
-        // If the present position can no longer be pinned, the move restarts the context at the
+        // If the current position can no longer be pinned, the move restarts the context at the
         // target.
         try await pin.acquire(at: position, isRenewed: true, calls)
     }
 
-    /// Moves to the journal's end, and merges automatically again.
+    /// Moves to the journal's end, ends the pin, and resumes automatic merging.
     func unpin(_ calls: DaemonCalls) async throws -> Position {
         if let parent { return try await parent.pins.unpin(calls) }
         forgetExpiry()
@@ -61,8 +61,8 @@ struct PinMover: ContextPart {
     /// Returns the context to the stream of its connection.
     private func follow() {
         family.pin = nil
-        // Everything up to here is merged, so earlier gaps in the stream do not matter; later ones
-        // are requested as history.
+        // Everything up to here is merged, so earlier gaps in the stream do not matter; later gaps
+        // are filled with requested history.
         if let now = connection.knownSession, isHere(now) {
             family.join(now)
         }
@@ -109,7 +109,7 @@ struct PinMover: ContextPart {
 
     /// Releases the pin without moving the context, so that the next read restarts at the end.
     ///
-    /// The read has to restart because the stream lacks transactions of entities that the session
+    /// The restart is necessary, because the stream lacks transactions of entities that the session
     /// subscribed to only while it read at the pin.
     func leavePin() {
         guard family.pin != nil else { return }
@@ -180,7 +180,7 @@ struct PinMover: ContextPart {
             && move.queries.map { $0 == queries } ?? true
     }
 
-    /// Continues a move from the context's present position.
+    /// Continues a move from the context's current position.
     func resume(_ move: Repositioning, _ calls: DaemonCalls) async throws {
         if move.target == move.start { return try await merger.merge(through: merged, calls) }
         guard family.pin != nil else { return try await merger.merge(through: move.target, calls) }
@@ -241,7 +241,7 @@ struct PinMover: ContextPart {
         }
     }
 
-    /// Fetches what the lists lack, one list after another, and applies the group.
+    /// Fetches the rows that lists lack, one list after another, and applies the group.
     func fetchAndApply(
         _ group: MergedGroup, _ verdicts: [ObjectIdentifier: [Verdict]],
         _ related: [StoredObject], _ move: Repositioning, _ calls: DaemonCalls
@@ -274,7 +274,7 @@ struct PinMover: ContextPart {
         applier.apply(group, verdicts: verdicts, related: related)
     }
 
-    /// The present verdict queries of the lists.
+    /// The current verdict queries of the lists.
     var queries: [VerdictQuery] {
         participants.lists.map { VerdictQuery(asker: ObjectIdentifier($0), item: $0.verdictItem) }
     }

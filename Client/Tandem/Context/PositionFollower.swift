@@ -1,7 +1,7 @@
 import TandemModel
 import TandemWire
 
-/// Moves a context to later positions: automatically, or up to a position that the app names.
+/// Moves a context to later positions: automatically, or up to a position that the app requests.
 struct PositionFollower: ContextPart {
     let context: ManagedObjectContext
 
@@ -22,7 +22,7 @@ struct PositionFollower: ContextPart {
                 through: connection.knownSession?.position ?? session.position, callsOfMerge)
             family.isStale = false
         } catch {
-            // The context has been pinned in the meantime.
+            // If the context was pinned meanwhile, the merge was abandoned on purpose.
             guard family.pin == nil else { return }
             await recover(from: error as? TandemError ?? TandemError(.storage, "\(error)"))
         }
@@ -47,7 +47,7 @@ struct PositionFollower: ContextPart {
         }
     }
 
-    /// The requests of an automatic merge, which ends as soon as a pin is taken.
+    /// The calls of an automatic merge, which ends as soon as the context is pinned.
     private var callsOfMerge: DaemonCalls {
         DaemonCalls(connection, .suspendingWhile { self.family.pin == nil })
     }
@@ -81,8 +81,8 @@ struct PositionFollower: ContextPart {
         precondition(timeout >= 0, "A timeout must not be negative.")
         var session = try await connectedSession(calls)
         if !position.isComparable(with: session.position(0)) {
-            // Another process may already know of a new epoch, which this context learns of from
-            // the daemon's answer.
+            // The position may belong to a new epoch, which this context learns of from the
+            // daemon's answer.
             let now = try await mergeToEnd(calls)
             guard let present = self.session, position.isComparable(with: now) else {
                 throw TandemError.foreign(position)
@@ -121,7 +121,7 @@ struct PositionFollower: ContextPart {
     func followModel(
         from before: CompiledModel, _ error: TandemError, _ calls: DaemonCalls
     ) async throws -> ModelTranslation {
-        // Everything up to its answer was pushed before it, including the model.
+        // The daemon pushes everything up to its answer before it answers, including the model.
         try await mergeToEnd(calls)
         guard let now = session?.model, now.version != before.version else { throw error }
         return ModelTranslation(from: before, to: now)

@@ -5,10 +5,10 @@ import TandemWire
 struct PositionedReads: ContextPart {
     let context: ManagedObjectContext
 
-    /// Reads, merges up to the position of the answer, and returns the answer there.
+    /// Sends a read, merges up to the position of its answer, and returns the answer.
     ///
     /// If merging moves the context past the answer, the read is repeated. The repeated read is
-    /// piggybacked on the verdict request that merging needs. After `readAttempts` attempts
+    /// piggybacked on the verdict request that merging needs. After `readAttempts` attempts,
     /// `timeout` is thrown. An answer at a position other than the context's is never returned. The
     /// caller has to use the answer before waiting for anything else. A chunked answer is returned
     /// when its head arrives, if there is a chunk reader.
@@ -38,7 +38,7 @@ struct PositionedReads: ContextPart {
     /// Repeats a read, piggybacked on a verdict request; without verdict items if these were
     /// refused.
     ///
-    /// Prevents automatic merges meanwhile.
+    /// Automatic merges are deferred meanwhile.
     private func readAlongsideVerdicts<Answer>(
         _ part: PiggybackedRead, _ calls: DaemonCalls,
         _ extract: (PiggybackedAnswer) -> Answer?
@@ -115,7 +115,7 @@ struct PositionedReads: ContextPart {
 
     // MARK: At a pin
 
-    /// Reads at the position of the pin, and returns the answer there.
+    /// Reads at the position of the pin.
     func readPinned<Answer>(
         _ pin: Pin, _ part: PiggybackedRead, _ calls: DaemonCalls,
         _ extract: (PiggybackedAnswer) -> Answer?

@@ -1,13 +1,13 @@
 import TandemModel
 import TandemWire
 
-/// The failures of reads, which a property can't throw, until a throwing call of the context
-/// reports them.
+/// Failures of property reads, which can't throw, until a throwing call of the context reports
+/// them.
 final class ReadFailures: StatefulPart {
-    /// The error of a failed load when a property was read.
+    /// The error of a property read that failed to load data, until a call throws it.
     private(set) var fault: TandemError?
-    /// The last value that the type of its property can't represent, for code that makes values of
-    /// rows.
+    /// The error for the last value that its property's type can't represent, for code that makes
+    /// values from rows.
     private var valueFailure: TandemError?
     private var failedReads = FailedReads()
     private var unseenDeletions = UnseenDeletions()
@@ -139,7 +139,8 @@ final class ReadFailures: StatefulPart {
 
     // MARK: Unseen deletions
 
-    /// Records that others deleted an object, if this was merged while a property was being read.
+    /// Records that others deleted an object, if the deletion was merged while a property was being
+    /// read.
     func recordDeletion(of record: ObjectRecord) {
         guard family.loads > 0 else { return }
         let root = root
@@ -150,7 +151,7 @@ final class ReadFailures: StatefulPart {
         failures.unseenDeletions.insert(record.reference.number)
     }
 
-    /// Drops an edit of an object whose deletion is unseen; returns whether it did.
+    /// Drops an edit of an object whose deletion is unseen; returns false for any other object.
     func discardsEdit(of record: ObjectRecord) -> Bool {
         guard record.isGone, root.failures.unseenDeletions.contains(record.reference.number) else {
             return false

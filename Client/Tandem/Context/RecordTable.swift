@@ -2,14 +2,13 @@ import TandemModel
 
 /// The records of a context, by object number.
 ///
-/// It is a class, so that the rows of an answer (``RowsAnswer``) can look records up without the
-/// context.
+/// The table is a class, so that ``RowsAnswer`` can look up records without the context.
 final class RecordTable {
     private var records: [ObjectNumber: ObjectRecord] = [:]
     /// Excludes most numbers without a record; at most one in eight of them needs a table look-up.
     private var filter = NumberFilter()
 
-    /// The number of times that a record was set; as long as it stays the same, no number has a new
+    /// The number of times that a record was set; while it is unchanged, no number has a new
     /// record.
     private(set) var additions = 0
 
@@ -27,7 +26,7 @@ final class RecordTable {
         }
     }
 
-    /// Removes unused records.
+    /// Removes the records that satisfy a predicate.
     func removeAll(where isUseless: (ObjectRecord) -> Bool) {
         records = records.filter { !isUseless($0.value) }
         filter = NumberFilter(records.keys)
@@ -37,8 +36,7 @@ final class RecordTable {
 extension RecordTable: Sequence {
     var underestimatedCount: Int { count }
 
-    /// Iterates over the records in no particular order; changes of the table meanwhile are not
-    /// seen.
+    /// Iterates over the records in no particular order; changes made meanwhile are not seen.
     func makeIterator() -> Dictionary<ObjectNumber, ObjectRecord>.Values.Iterator {
         records.values.makeIterator()
     }

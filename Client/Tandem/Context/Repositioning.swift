@@ -7,9 +7,9 @@ struct VerdictQuery: Equatable {
     var item: VerdictItem?
 }
 
-/// A repositioning of a context to an exact position, or a stay at its position.
+/// A move of a context to an exact position, or a fetch of lists at its current position.
 ///
-/// It includes the state of the context when the repositioning began.
+/// It records the state of the context at the beginning.
 struct Repositioning {
     let start: UInt64
     let target: UInt64
@@ -32,7 +32,7 @@ struct Repositioning {
         interests = context.connection.interests
     }
 
-    /// Returns a copy with the verdict queries that a request is about to ask.
+    /// Returns a copy with the verdict queries of the next request.
     func asking(_ queries: [VerdictQuery]) -> Repositioning {
         var move = self
         move.queries = queries

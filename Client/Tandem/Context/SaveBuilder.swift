@@ -12,8 +12,8 @@ struct SaveBuilder {
     /// The links that each object sends, by its number.
     private let links: [ObjectNumber: [LinkChange]]
 
-    /// The model that the app declares; `overwrite` sends other properties only if they were
-    /// edited.
+    /// The model that the app declares; `overwrite` sends properties that it lacks only if they
+    /// were edited.
     ///
     /// Nil means that all properties are declared.
     private let declared: Model?
@@ -51,8 +51,8 @@ struct SaveBuilder {
 
     /// Returns the operations of all edits.
     ///
-    /// `all` has the inserted objects, in order, if those that were deleted again have to be sent
-    /// as well. They are sent as inserts that the same save deletes, so that the answer has an
+    /// `all` contains all inserted objects, in order, if those that were deleted again have to be
+    /// sent as well. They are sent as inserts with deletions, so that the answer contains an
     /// outcome for each.
     func operations(alsoInserted all: [ObjectRecord] = []) -> EncodedOperations {
         let gone = all.filter { ordinals[$0.reference.number] == nil }
@@ -212,7 +212,7 @@ extension ObjectRecord {
     }
 }
 
-/// Finds the links between to-many relationships; each is sent by one of its ends.
+/// Collects the changes of many-to-many links and of ranks; each link is sent by one of its ends.
 private struct SentLinks {
     let model: CompiledModel
     /// The objects with edits of to-many relationships, except deleted ones.
@@ -222,7 +222,7 @@ private struct SentLinks {
 
     /// Returns the links of each object that sends any, by its number.
     ///
-    /// `ordinals` has the ordinals of new objects.
+    /// `ordinals` contains the ordinals of new objects.
     func all(_ ordinals: [ObjectNumber: Int]) -> [ObjectNumber: [LinkChange]] {
         var result: [ObjectNumber: [LinkChange]] = [:]
         for owner in owners {
@@ -261,8 +261,9 @@ private struct SentLinks {
 
     /// Returns whether `owner` is the end of a many-to-many link that sends it.
     ///
-    /// The ordered end sends, otherwise the end with the lower link number. Between ends of the
-    /// same relationship, a new object sends, so that a retry with other numbers sends the same.
+    /// An ordered end sends the link, otherwise the end with the lower link id. If both ends have
+    /// the same relationship, a new object sends it, so that a retry with other object numbers
+    /// sends the same links.
     private func isSender(
         _ owner: ObjectReference, _ relationship: CompiledRelationship,
         _ member: ObjectReference, _ ordinals: [ObjectNumber: Int]

@@ -2,7 +2,7 @@ import TandemIO
 
 /// Generates the ids of a context's saves: 96 random bits per context, and an ascending number.
 ///
-/// The ids of one writer are therefore adjacent in the daemon's store, and repeated saves change
+/// The ids of one writer are therefore adjacent in the daemon's store, and consecutive saves change
 /// few of its pages.
 struct SaveIDs {
     private let context = ThisProcess.randomBytes(12)

@@ -1,8 +1,8 @@
 import TandemModel
 import TandemWire
 
-/// The saves of a root context, one at a time: collected, in flight, completed or returned to the
-/// pending edits.
+/// Runs the saves of a context, one at a time: collects the edits, sends them, and completes the
+/// save or returns the edits to pending.
 final class SavePipeline: StatefulPart {
     /// The save whose answer is awaited or whose outcome is unknown.
     private(set) var inFlight: InFlightSave?
@@ -58,7 +58,7 @@ final class SavePipeline: StatefulPart {
             return try await saveEdits(options, calls)
         }
         let request = request(before, options, records)
-        // An empty save is sent only if it has a save id, because it may be a retry.
+        // An empty save is sent only if the caller gave it an id, because it may be a retry.
         guard !request.isEmpty || options.saveID != nil else {
             discardMirroredEdits(records)
             return before.position(merged)
@@ -167,7 +167,7 @@ final class SavePipeline: StatefulPart {
     /// model.
     ///
     /// The id and hash are unchanged, because it is the same save and nothing of it has happened.
-    /// Edits that do not exist in the new model are not left out: they make the save fail.
+    /// Edits of properties that the new model lacks are not left out: they make the save fail.
     private func sendAgain(
         _ save: InFlightSave, _ error: TandemError, attempt: Int, _ calls: DaemonCalls
     ) async throws -> Position {
@@ -185,7 +185,7 @@ final class SavePipeline: StatefulPart {
 
     /// Returns a save translated into the slots of another model.
     ///
-    /// If an edit does not exist in that model, the error names all edits that were dropped.
+    /// If that model lacks an edited property, the error names all edits that were dropped.
     private func translated(
         _ save: InFlightSave, _ translation: ModelTranslation
     ) throws(TandemError) -> SaveRequest {
@@ -197,7 +197,7 @@ final class SavePipeline: StatefulPart {
 
     // MARK: Outcomes
 
-    /// Returns the edits in flight to the pending ones, unless the save may have happened.
+    /// Moves the edits in flight back to the pending edits, unless the save may have happened.
     ///
     /// Edits made during the save stay on top. Returns the error to throw.
     private func failed(_ error: TandemError, _ saveID: [UInt8]) -> TandemError {
@@ -236,7 +236,7 @@ final class SavePipeline: StatefulPart {
         for record in unborn where !record.isMissing {
             let object = graph.object(of: record)
             reporter.touch(record, .refresh)
-            // Only a new object has members without being loaded.
+            // The members of an object that is not loaded are known only if the object is new.
             record.pending.kind = .insert
             editor.unlinkAll(record)
             record.pending.kind = .delete
@@ -280,9 +280,10 @@ final class SavePipeline: StatefulPart {
         if isUnknown { inFlight = nil }
     }
 
-    /// Completes a save whose transaction was not merged.
+    /// Completes a save after its answer.
     ///
-    /// The save had no effect, or the connection does not subscribe to its entities.
+    /// If the transaction was not merged, the save had no effect, or the connection does not
+    /// subscribe to its entities.
     private func complete(_ saved: SaveAnswer, saveID: [UInt8]) {
         guard let save = inFlight, save.request.saveID == saveID else { return }
         inFlight = nil
@@ -305,8 +306,8 @@ final class SavePipeline: StatefulPart {
     private func clearInFlight(_ record: ObjectRecord, isHeld: Bool) {
         let (kind, isPredicted) = (record.inFlight.kind, record.inFlight.isPredicted)
         if isPredicted { reporter.touch(record, .refresh) }
-        // The row has taken over these values, so no other values changed; a merge policy may have
-        // dropped some of the edited ones.
+        // The row now contains these values, so no other values changed; a merge policy may have
+        // dropped some of the edits.
         let slots = kind == .none && isHeld ? record.inFlight.mask : nil
         record.inFlight = Edits()
         listUpdater.didEdit(record.reference)
@@ -316,7 +317,7 @@ final class SavePipeline: StatefulPart {
         if isPredicted { editor.notifyEnds(of: record) }
     }
 
-    /// Binds new objects to the existing objects that took their places, or marks them as missing.
+    /// Binds new objects to the existing objects that replaced them, or marks them as missing.
     private func rebind(_ save: InFlightSave, _ outcomes: [ObjectReference?]) {
         guard !outcomes.isEmpty else { return }
         for (new, outcome) in zip(save.request.inserts, outcomes) where new != outcome {
@@ -348,7 +349,7 @@ final class SavePipeline: StatefulPart {
 
     // MARK: Saves without edits of this context
 
-    /// Returns the answer to an earlier save with an id, or nil if the daemon knows none.
+    /// Returns the answer to an earlier save with an id, or nil if the daemon knows no such save.
     func receipt(
         ofSave saveID: [UInt8], contentHash: StableHash, _ calls: DaemonCalls
     ) async throws -> SaveReceipt? {

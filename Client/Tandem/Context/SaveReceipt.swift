@@ -10,9 +10,9 @@ public struct SaveReceipt: Hashable, Sendable {
     public var position: Position
     /// Whether this save wrote a transaction.
     public var wrote: Bool
-    /// Whether the daemon already knew the save by its id.
+    /// Whether the daemon had already applied a save with this id.
     public var isRepeat: Bool
-    /// The outcomes of the inserts, in order: new objects, or existing ones that took their places.
+    /// The outcomes of the inserts, in order: new objects, or the existing ones that replaced them.
     ///
     /// Nil for an insert that the same save deleted.
     public var inserted: [ObjectID?]

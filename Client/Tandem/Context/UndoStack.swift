@@ -2,8 +2,8 @@ import TandemModel
 
 /// Groups of edits, each of which is undone and redone as one step.
 ///
-/// An entry has the earlier edits of an object. Undoing a group swaps them with the current edits,
-/// which produces the group to redo, and vice versa.
+/// An entry contains the earlier edits of an object. Undoing a group swaps them with the current
+/// edits, which produces the group to redo, and vice versa.
 final class UndoStack {
     /// The earlier edits of an object; the context keeps the object's record while there is an
     /// entry.
@@ -61,7 +61,7 @@ final class UndoStack {
 
     /// Removes and returns the last group.
     ///
-    /// The caller exchanges its edits and pushes the inverse group to the other stack with
+    /// The caller swaps its edits with the current ones, and pushes the inverse group with
     /// ``push(_:isUndo:)``.
     func pop(isUndo: Bool) -> [Entry]? {
         close()

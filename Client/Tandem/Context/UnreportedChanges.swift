@@ -3,7 +3,7 @@ import TandemModel
 /// The object changes that observers have not been notified of yet; nothing is recorded without
 /// observers.
 final class UnreportedChanges {
-    /// The reason of a change; if there are several, the highest counts.
+    /// The reason for a change, in ascending priority if there are several.
     enum Reason: Int { case refresh, edit, invalidation }
 
     private struct Touch {
@@ -79,7 +79,7 @@ final class UnreportedChanges {
             case (true, true, .refresh): change.refreshed.insert(id)
             }
         }
-        // Objects inserted by others are new here even if the context has no record of them.
+        // Objects inserted by others are new, even if the context has no record of them.
         change.inserted.formUnion(merged.inserted)
         change.refreshed.subtract(merged.inserted)
         touches.removeAll()

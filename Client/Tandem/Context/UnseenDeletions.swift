@@ -5,8 +5,8 @@ import TandemModel
 ///
 /// Reading a property may merge saves by others, so `object.count += 1` may find the object
 /// deleted. No program can check for that between the read and the write, so until the end of the
-/// job such an edit does not trap. It is dropped. The next save under the policy `error` throws the
-/// conflict that the edit would have had with a later merge.
+/// job such an edit is dropped instead of trapping. The next save under the policy `error` throws
+/// the conflict that the edit would have caused if the deletion had been merged later.
 struct UnseenDeletions {
     private var objects: Set<ObjectNumber> = []
     private var edited: Set<ObjectID> = []

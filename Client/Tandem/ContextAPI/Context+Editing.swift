@@ -4,10 +4,10 @@ import TandemWire
 extension ManagedObjectContext {
     /// Creates a new object of an entity; its id is final.
     ///
-    /// Blocks only on the first use of the container and when the leased numbers are used up; so it
-    /// has no async form. A container made by `open(…)`, or a context after `connect()`, has
-    /// numbers, and leases more before they are used up. Throws `unknownEntity`, or `disconnected`
-    /// if there was no connection yet.
+    /// Blocks only at the first use of the container and if the leased numbers are used up, so it
+    /// has no async form. After `open(…)` or `connect()`, the container has leased numbers, and
+    /// leases more in advance. Throws `unknownEntity`, or `disconnected` if there was no connection
+    /// yet.
     public func insert(_ entity: String) throws -> ManagedObject {
         try blocking { try await editor.insert(entity, $0) }
     }
@@ -18,19 +18,19 @@ extension ManagedObjectContext {
         let object = try insert(type.entity.name)
         guard let typed = object as? Object else {
             throw TandemError(
-                .usage, "the entity \(type.entity.name) belongs to another class than \(type)")
+                .usage, "objects of the entity \(type.entity.name) are not of the class \(type)")
         }
         return typed
     }
 
     /// Marks an object for deletion by the next save; a new object is discarded at once.
     ///
-    /// The effects of delete rules are shown at once, as far as the context has loaded the objects.
-    /// To-one relationships to the object become null, and to-many relationships lose it. With the
-    /// rule `cascade`, loaded objects at the other end are marked as well, and so on from there.
+    /// The effects of delete rules on loaded objects are visible at once. To-one relationships to
+    /// the object become null, and to-many relationships lose it. With the rule `cascade`, loaded
+    /// objects at the other end are marked as well, recursively.
     ///
-    /// The daemon decides at the save: it also deletes related objects that the context has not
-    /// loaded, and keeps those that others have moved elsewhere in the meantime. With the rule
+    /// The daemon applies the rules at the save: it also deletes related objects that the context
+    /// has not loaded, and keeps objects that others have since moved elsewhere. With the rule
     /// `deny` it refuses the save with `deleteDenied` (see ``ManagedObject/validateForDelete()``).
     /// Undo reverts all of this.
     public func delete(_ object: ManagedObject) {
@@ -82,7 +82,7 @@ extension ManagedObjectContext {
     /// Whether there is a step to redo.
     public var canRedo: Bool { checked.editor.canRedo }
 
-    /// Makes all edits in `body` one step of ``undo()``; groups may be nested.
+    /// Combines all edits in `body` into one step of ``undo()``; groups may be nested.
     ///
     /// Outside of a group, every call is a separate step.
     public func undoGroup<Result>(_ body: () throws -> Result) rethrows -> Result {

@@ -14,8 +14,8 @@ extension ManagedObjectContext {
     ///     of the longest path (``load(_:prefetching:)``).
     ///   - includesPendingChanges: Whether pending edits affect the selection and the order. The
     ///     objects show their pending edits in any case, including deletions.
-    /// - Returns: The objects, loaded. Objects that were created with another class, before this
-    ///   one was known, are left out.
+    /// - Returns: The objects, loaded. Objects that were created before this class was registered
+    ///   are left out.
     /// - Throws: `unknownEntity`, `unknownProperty`, `invalidPredicate`, `usage` for a key path
     ///   that names no property, `disconnected`, `limitExceeded`.
     public func fetch<Object: ManagedObject>(
@@ -31,7 +31,7 @@ extension ManagedObjectContext {
     /// Returns the objects that a request selects, in its order.
     ///
     /// Throws `CancellationError` if the task is cancelled; the daemon then stops executing the
-    /// request. All other async fetches and counts behave alike.
+    /// request. This also applies to all other async fetches and counts.
     public func fetch<Object: ManagedObject>(
         _ request: FetchRequest<Object>, prefetching keyPaths: [String] = [],
         includesPendingChanges: Bool = true
@@ -98,7 +98,7 @@ extension ManagedObjectContext {
 
     /// Returns the ids of the objects that a request selects, in its order; blocks.
     ///
-    /// Cost: 16 bytes for each id and no rows, or that of a fetch if pending edits have to be
+    /// Cost: 16 bytes for each id and no rows, or the cost of a fetch if pending edits have to be
     /// considered.
     public func fetchIDs<Object: ManagedObject>(
         _ request: FetchRequest<Object>, includesPendingChanges: Bool = true
@@ -144,7 +144,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Registers the class of a request, and returns the request as the daemon knows it.
+    /// Registers the class of a request, and returns the request in the form sent to the daemon.
     private func registered<Object: ManagedObject>(
         _ request: FetchRequest<Object>
     ) throws(TandemError) -> FetchDescriptor {
@@ -154,7 +154,7 @@ extension ManagedObjectContext {
 
     // MARK: Earlier positions
 
-    /// Returns what a request selected at a position, in its order, as values; blocks.
+    /// Returns the objects that a request selected at a position, as values; blocks.
     ///
     ///     let request = FetchRequest(entity: "Team", sort: ["-wins"])
     ///     let earlier = try context.fetch(request, at: position)
@@ -167,7 +167,7 @@ extension ManagedObjectContext {
     ///   - request: The request.
     ///   - position: The position.
     ///   - members: The to-many relationships whose members are included.
-    /// - Returns: The objects as they were.
+    /// - Returns: The objects at that position, in the order of the request.
     /// - Throws: The errors of other fetches, and:
     ///   - `historyExpired` if the journal does not reach back to the position or the model was
     ///     different; the message names the oldest readable position.
@@ -182,7 +182,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Returns what a request selected at a position, in its order, as values.
+    /// Returns the objects that a request selected at a position, as values.
     public func fetch<Object: ManagedObject>(
         _ request: FetchRequest<Object>, at position: Position, members: [String] = []
     ) async throws -> [ObjectSnapshot] {
@@ -204,7 +204,7 @@ extension ManagedObjectContext {
     /// ids, and finds each batch by its ids. For each batch it undoes everything saved since the
     /// loop began.
     /// - Parameters:
-    ///   - request: The request. If it can't be translated, the loop throws the reason.
+    ///   - request: The request. If it can't be translated, the loop throws the error.
     ///   - size: The number of objects per batch; at least one.
     ///   - position: The position to read at; nil for the context's pin, or else the end of the
     ///     journal.

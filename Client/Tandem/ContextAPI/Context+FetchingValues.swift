@@ -9,9 +9,9 @@ extension ManagedObjectContext {
     ///         TeamRow.self, for: FetchRequest(where: \.wins > 3, sort: ["-wins"], limit: 20))
     ///
     /// Throws the errors of ``fetch(_:prefetching:includesPendingChanges:)``, and the error of a
-    /// value that could not be loaded. Costs far less than a fetch: rows that the context does not
-    /// hold are read in place, without objects. Objects of another class than the values' are left
-    /// out.
+    /// value that could not be loaded. Costs far less than a fetch: rows that the context has not
+    /// loaded are read in place, without objects. Objects that are not of the values' class are
+    /// left out.
     ///
     /// If making a value moves the context, for example because a save is merged, the remaining
     /// values are as of the new position. Objects deleted by then have no values. A fetched array
@@ -52,7 +52,7 @@ extension ManagedObjectContext {
     /// Returns the values of the rows that can be visited in place.
     ///
     /// The values are created directly in the array's storage. Returns nil if the connection was
-    /// lost before the last chunk; fetch again then.
+    /// lost before the last chunk, in which case the caller fetches again.
     @inlinable
     func values<Row: ObjectValue>(_ type: Row.Type, of found: FoundRows) throws -> [Row]? {
         var rows: [Row] = []
@@ -69,7 +69,7 @@ extension ManagedObjectContext {
 
     /// Returns the results of a request; blocks until the first chunk arrives.
     ///
-    /// Throws `disconnected` if the connection was lost in the middle of too many answers.
+    /// Throws `disconnected` if the connection was lost during `readAttempts` answers.
     @usableFromInline
     func foundValues<Object: ManagedEntity>(
         _ request: FetchRequest<Object>, _ attempt: Int
@@ -77,7 +77,7 @@ extension ManagedObjectContext {
         guard attempt <= core.limits.readAttempts else {
             throw TandemError(
                 .disconnected,
-                "the connection was lost during \(attempt - 1) answers; fetch again")
+                "the connection was lost \(attempt - 1) times during the fetch; fetch again")
         }
         core.learn(Object.self)
         let descriptor = try request.descriptor
@@ -99,14 +99,14 @@ extension ManagedObjectContext {
             try await cancellable { try await fetches.picked(descriptor, $0) }, self)
     }
 
-    /// Returns the objects that could not be visited, loaded; blocks.
+    /// Loads and returns the objects that could not be visited; blocks.
     @usableFromInline
     func loadRest(of found: FoundRows) throws -> [ManagedObject] {
         try blocking { try await loader.load(found.rest.map(\.record.reference), $0) }
         return found.left
     }
 
-    /// Returns the objects that could not be visited, loaded.
+    /// Loads and returns the objects that could not be visited.
     @usableFromInline
     func loadRest(of found: FoundRows) async throws -> [ManagedObject] {
         try await cancellable { try await loader.load(found.rest.map(\.record.reference), $0) }
@@ -133,8 +133,8 @@ extension ManagedObjectContext {
     /// saved data: pending edits are ignored, and the context does not subscribe to the entities. A
     /// value that is too long for its row is returned as a reference
     /// (`PersistentContainer.text(of:)`). Throws the errors of other fetches, and `usage` for
-    /// invalid columns. At an earlier position also those of ``fetch(_:at:members:)``. Cost: the
-    /// daemon reads every matching object.
+    /// invalid columns. At an earlier position, also throws the errors of ``fetch(_:at:members:)``.
+    /// Cost: the daemon reads every matching object.
     public func fetchDictionaries<Object: ManagedObject>(
         _ request: FetchRequest<Object>, _ columns: FetchColumns, at position: Position? = nil
     ) throws -> [[String: Value]] {

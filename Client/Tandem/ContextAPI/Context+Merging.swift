@@ -24,8 +24,9 @@ extension ManagedObjectContext {
 
     /// Waits until everything up to a position is merged; blocks.
     ///
-    /// Works in every mode. Throws `timeout` if the journal does not reach the position within
-    /// `timeout` seconds, and `historyExpired` for a position of another log or epoch.
+    /// Works also if the context is paused, pinned or never merges automatically. Throws `timeout`
+    /// if the journal does not reach the position within `timeout` seconds, and `historyExpired`
+    /// for a position of another log or epoch.
     @discardableResult
     public func reach(_ position: Position, timeout: Double = 10) throws -> Position {
         try blocking { try await follower.reach(position, timeout, $0) }
@@ -41,7 +42,7 @@ extension ManagedObjectContext {
 
     /// Merges up to the save of another context that a ``SavePayload`` describes; blocks.
     ///
-    /// Updated objects are refreshed, inserted ones can be fetched and enter lists, and deleted
+    /// Updated objects are refreshed, inserted ones can be fetched and appear in lists, and deleted
     /// ones are removed. Unsaved edits stay on top. A context has a single position, so all earlier
     /// saves are merged as well, in order, whether or not they were reported. Saves that are
     /// already merged are not merged again. Throws `historyExpired` for a payload of another log or
@@ -113,7 +114,7 @@ extension ManagedObjectContext {
     /// the journal exceeds its cap. Reads then throw `historyExpired` until the context is pinned
     /// again or unpinned. Cost: for every read the daemon undoes everything that was saved since.
     ///
-    /// - Parameter position: The position; nil for the context's present one. An earlier position
+    /// - Parameter position: The position; nil for the context's current one. An earlier position
     ///   shows the state of that time.
     /// - Returns: The context's position.
     /// - Throws: One of these errors; the context then stays as it was:
@@ -135,13 +136,13 @@ extension ManagedObjectContext {
 
     /// Moves the context to the end of the journal as one change, and ends the pin; blocks.
     ///
-    /// A context that merges automatically does so again.
+    /// A context that merges automatically resumes doing so.
     @discardableResult
     public func unpin() throws -> Position { try blocking { try await pins.unpin($0) } }
 
     /// Moves the context to the end of the journal as one change, and ends the pin.
     ///
-    /// A context that merges automatically does so again.
+    /// A context that merges automatically resumes doing so.
     @discardableResult
     public func unpin() async throws -> Position {
         try await pins.unpin(suspendingCalls)

@@ -27,7 +27,7 @@ extension ManagedObjectContext {
         try await cancellable { try await loader.existing(id, $0) }
     }
 
-    /// Returns the object of a typed id, as a fault if it isn't held; sends no request.
+    /// Returns the object of a typed id, as a fault if it is not loaded; sends no request for it.
     ///
     /// Throws `unknownEntity` if the model lacks the id's entity, and `usage` if the id is of
     /// another class.
@@ -36,7 +36,7 @@ extension ManagedObjectContext {
         return try typed(try object(with: id.id))
     }
 
-    /// Returns the loaded object of a typed id; blocks if it isn't held.
+    /// Returns the loaded object of a typed id; blocks if it has to be loaded first.
     ///
     /// Throws `unknownObject` if there is none, and `usage` if the id is of another class.
     public func existingObject<Object>(with id: TypedID<Object>) throws -> Object {
@@ -79,8 +79,8 @@ extension ManagedObjectContext {
     ///
     /// Sends one request for each step of the longest path, regardless of the number of objects and
     /// paths. A request loads rows of related objects, and members with their rows. Data that is
-    /// already loaded is not requested. Without prefetching, each step of each object is a request
-    /// when it is first read. Loaded data that is not in use may be removed again
+    /// already loaded is not requested. Without prefetching, the first read of each step of each
+    /// object sends a request. Loaded data that is not in use may be removed again
     /// (`limits.cachedRows`). Throws `unknownProperty` for a key path that contains anything but
     /// relationships, and the errors of reads.
     public func load(
@@ -113,17 +113,17 @@ extension ManagedObjectContext {
     /// Loads the members of a loaded object as of the context's own position; blocks.
     ///
     /// Other reads first merge up to the position of their answer. A caller that prepares a save
-    /// based on the state it has seen must avoid that. The save would otherwise be based on the
-    /// merged state, and lists would report the merge and the save separately. If the object is not
-    /// loaded, or the journal does not reach back to the position, nothing is loaded. Cost: none
-    /// for members that are loaded; otherwise one request, for which the daemon undoes everything
-    /// that was saved since.
+    /// based on the state it has seen must avoid that merge. The save would otherwise be based on
+    /// the merged state, and lists would report the merge and the save separately. If the object is
+    /// not loaded, or the journal does not reach back to the position, nothing is loaded. Cost:
+    /// none for members that are loaded; otherwise one request, for which the daemon undoes
+    /// everything that was saved since.
     package func loadMembersInPlace(_ relationship: String, of object: ManagedObject) throws {
         guard let slot = object.entity.slot(of: relationship) else { return }
         try blocking { try await loader.loadMembersInPlace(object.record, slot, $0) }
     }
 
-    /// Returns a value with its content in place of a reference to the content; blocks.
+    /// Returns a value, or its content if the value refers to content outside the row; blocks.
     package func withContent(_ value: Value) throws -> Value {
         switch value {
         case .blob(let blob): .data(try blocking { try await loader.content(of: blob, $0) })

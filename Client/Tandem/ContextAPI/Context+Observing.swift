@@ -12,7 +12,7 @@ extension ManagedObjectContext {
     /// - before a save collects the edits,
     /// - by ``processPendingChanges()``,
     /// - otherwise in a separate job on the context's actor, which runs as soon as the editing job
-    ///   returns or suspends; for a context of no actor, by its next operation.
+    ///   returns or suspends; for a context without an actor, by its next operation.
     ///
     /// Objects with merged changes are *refreshed*, objects edited here are *updated*. A save
     /// reports nothing new, apart from values that the daemon added to it.
@@ -27,8 +27,8 @@ extension ManagedObjectContext {
     /// The changes of the context's objects from now on; see ``onObjectsDidChange(_:)`` for when
     /// they are reported.
     ///
-    /// The sequence ends with the context. It throws `limitExceeded` if its iterator lags more than
-    /// ``ClientLimits/bufferedPayloads`` changes.
+    /// The sequence ends with the context. It throws `limitExceeded` if its iterator lags by more
+    /// than ``ClientLimits/bufferedPayloads`` changes.
     public var objectsDidChange: some AsyncSequence<ObjectsChange, any Error> {
         checked.reporter.sequence()
     }
@@ -48,12 +48,12 @@ extension ManagedObjectContext {
     /// The payloads of the saves that this context merges, its own included.
     ///
     /// Saves merged before the sequence was created are not included. A sequence can be iterated
-    /// once. It throws `limitExceeded` if the iteration lags too far, and `historyExpired` if the
-    /// context had to restart and skipped some saves.
+    /// once. It throws `limitExceeded` if the iteration lags by more than
+    /// ``ClientLimits/bufferedPayloads``, and `historyExpired` if the context had to restart and
+    /// skipped some saves.
     public var didSave: SaveSequence { saves() }
 
-    /// Returns the merged saves that change objects of an entity or its subentities, or of an
-    /// author.
+    /// Returns the merged saves by an author that change an entity or subentity; nil includes all.
     public func saves(of entity: String? = nil, by author: String? = nil) -> SaveSequence {
         saves(SaveFilter(entity: entity, predicate: nil, author: author))
     }
@@ -105,8 +105,8 @@ extension ManagedObjectContext {
     ///
     /// The handler is called in journal order, before the merging call returns. Saves that are
     /// merged together are reported one by one. The handler is also called if saves were missed,
-    /// because history expired or a new epoch began, and if the model no longer has what the
-    /// observer needs.
+    /// because history expired or a new epoch began, and if the model no longer has an entity or
+    /// property that the observer needs.
     ///
     /// If the context can't decide whether an object matches, the object is reported. This concerns
     /// texts that are too long for their rows. It also concerns objects whose to-many relationships

@@ -14,8 +14,8 @@ extension ManagedObjectContext {
     ///     successful save, there may be nothing left to edit, so another process first calls
     ///     ``receipt(ofSave:contentHash:)``.
     ///   - author: An author to record instead of the container's.
-    ///   - contentHash: A hash that identifies the content, if the caller knows the content better
-    ///     than the edits show it. A retry needs the same hash. If nil, the edits are hashed.
+    ///   - contentHash: A hash that identifies the content, for a caller whose edits alone do not
+    ///     identify it. A retry needs the same hash. If nil, the edits are hashed.
     /// - Returns: The position up to which the context has merged, which includes the save.
     /// - Throws: `conflict`, `validation`, `uniqueness`, `deleteDenied`, `disconnected`, and:
     ///   - `usage` for an author or context name of more than 256 bytes.
@@ -53,10 +53,9 @@ extension ManagedObjectContext {
         try await saving.save(SaveOptions(policy, saveID, author, nil), suspendingCalls)
     }
 
-    /// Returns the conflicts in an error that ``save(policy:saveID:author:)`` threw, value by
-    /// value.
+    /// Returns the values of the conflicts in an error that ``save(policy:saveID:author:)`` threw.
     ///
-    /// Call this before the edits are rolled back or merged over.
+    /// Call this before a rollback and before the next merge.
     public func details(of error: TandemError) -> [ConflictDetails] {
         error.conflicts.compactMap { conflict in
             guard let model = session?.model,
@@ -78,7 +77,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Returns the answer to an earlier save with an id, or nil if the daemon knows none.
+    /// Returns the answer to an earlier save with an id, or nil if the daemon knows no such save.
     ///
     /// The save may come from any process of the same user. The context merges up to it. Call this
     /// before repeating the edits of a save: once the save has happened, the edits may no longer be
@@ -96,7 +95,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Returns the answer to an earlier save with an id, or nil if the daemon knows none.
+    /// Returns the answer to an earlier save with an id, or nil if the daemon knows no such save.
     ///
     /// Parameters and errors are those of the blocking form.
     public func receipt(
@@ -117,7 +116,7 @@ extension ManagedObjectContext {
 
     /// Sends a save that sets links, without waiting for its answer.
     ///
-    /// The daemon carries out saves in the order in which they are sent. This one has no base
+    /// The daemon carries out saves in the order in which they are sent. This save has no base
     /// version, so it sets the links no matter what others have changed. Repeating it changes
     /// nothing, because existing members stay. The context neither merges the save nor shows it
     /// among its edits. After a failure, save the same links as edits of objects; that also works
@@ -137,7 +136,7 @@ extension ManagedObjectContext {
     /// Deletes all objects of a request in the daemon; blocks until the deletions are merged here.
     ///
     /// Pending edits are ignored; save or roll back first. If the connection is lost, the batch
-    /// resumes on the next one.
+    /// resumes after the reconnect.
     /// - Parameters:
     ///   - request: The request that selects the objects.
     ///   - id: An id of 1 to 56 bytes under which the batch may be repeated, even by another
@@ -190,7 +189,7 @@ extension ManagedObjectContext {
     ///
     /// Repeating the insert under the same `id` with the same rows inserts the missing rows, even
     /// from another process. With different rows it throws `usage`. If the connection is lost, the
-    /// batch resumes on the next one.
+    /// batch resumes after the reconnect.
     /// - Returns: The position of the last transaction, and the number of rows. A row counts as
     ///   well if an existing object already has its unique values.
     /// - Throws: The errors of a save, for the first row that can't be inserted; the error's `row`
@@ -228,7 +227,7 @@ extension ManagedObjectContext {
     /// `refusing` receives the rejected rows, as indexes among all rows with their errors, before
     /// any later row is inserted. To repeat the batch, leave out the rejected rows. `numbering`
     /// receives the object numbers of each chunk before the chunk is sent. A chunk that is sent
-    /// again may get other numbers.
+    /// again may have other numbers.
     @discardableResult
     package func execute<Rows>(
         _ request: AsyncBatchInsertRequest<Rows>, id: [UInt8]? = nil, author: String? = nil,

@@ -2,7 +2,7 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// The state of one loop over fetch batches, with the pinned context that it reads with.
+/// The state of one loop over fetch batches, including its own pinned context.
 ///
 /// Ids are listed in windows, each a fetch with an offset. The windows fit together because all of
 /// them are read at the same position. The reader is bound to the context's actor.
@@ -113,7 +113,7 @@ final class BatchReader {
         try await pin.renew(at: reader.merged, calls)
     }
 
-    /// Lists the next window of ids if the present one was returned completely.
+    /// Lists the next window of ids if the current one was returned completely.
     private func listWindow(_ calls: DaemonCalls) async throws {
         guard given == window.count, !isListed else { return }
         var part = try plan.request.descriptor
@@ -131,7 +131,7 @@ final class BatchReader {
         isListed = answer.references.count < most
     }
 
-    /// Returns the next batch of the window, and releases unused objects of the last one.
+    /// Returns the next batch of the window, and releases unused objects of the previous batch.
     private func loadBatch(_ calls: DaemonCalls) async throws -> [ObjectReference] {
         let batch = Array(window[given..<min(given + plan.size, window.count)])
         reader.graph.sweepNow()

@@ -9,7 +9,7 @@ import TandemModel
 /// A loop has a context of its own, on the actor of the requesting context. It is pinned at the
 /// position where that context is pinned, or else at the end of the journal when the loop begins.
 /// The objects belong to the loop's context, so a batch and the objects that it refers to are
-/// consistent. They are for reading only: to change one, get the object in your own context
+/// consistent. They are read-only: to change an object, get it in your own context
 /// (`existingObject(with: object.id)`).
 ///
 /// **Memory.** The next batch is requested when it is needed, so a slow loop delays no other

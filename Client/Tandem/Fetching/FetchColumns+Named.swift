@@ -13,7 +13,7 @@ extension FetchColumns {
 
     /// Returns the values of each row by column name.
     ///
-    /// Throws `storage` if the number of a row's values is not the number of columns.
+    /// Throws `storage` if a row does not have one value for each column.
     func named(_ rows: [[Value]]) throws(TandemError) -> [[String: Value]] {
         guard rows.allSatisfy({ $0.count == columns.count }) else {
             throw TandemError.unexpectedAnswer("columns")

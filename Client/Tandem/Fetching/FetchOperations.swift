@@ -2,13 +2,13 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// Fetches of objects, ids, counts and columns at a context's position.
+/// Fetches objects, ids, counts and columns at a context's position.
 struct FetchOperations: ContextPart {
     let context: ManagedObjectContext
 
-    /// Returns the raw answer to a fetch at the context's position; controllers also open with it.
+    /// Returns the raw answer to a fetch at the context's position; also used to open controllers.
     ///
-    /// If `adopts` is true, the context takes over the rows of the answer.
+    /// If `adopts` is true, the context adopts the rows of the answer.
     func fetched(
         _ request: FetchDescriptor, kind: Fetch.Kind = .rows, related: [[String]] = [],
         interests: [EntityTag] = [], columns: FetchColumns? = nil, adopts: Bool = true,
@@ -46,7 +46,8 @@ struct FetchOperations: ContextPart {
         failures.dropDoubtfulEdits()
     }
 
-    /// Returns the objects of a request, with those that key paths reach from them.
+    /// Returns the objects of a request, after prefetching the objects that key paths reach from
+    /// them.
     func fetchObjects(
         _ request: FetchDescriptor, _ keyPaths: [String], _ includesPending: Bool,
         _ calls: DaemonCalls
@@ -86,11 +87,11 @@ struct FetchOperations: ContextPart {
         return try await applyEdits(request, answer, attempt, calls)
     }
 
-    /// Returns what a request selects: rows if this is a root context without relevant edits,
+    /// Returns the selection of a request: rows if this is a root context without relevant edits,
     /// otherwise objects.
     ///
     /// In a blocking call with a chunk reader, the rows of a chunked answer are not included: the
-    /// caller takes them from the reader.
+    /// caller gets them from the reader.
     func picked(
         _ request: FetchDescriptor, into parts: ChunkReader? = nil, _ calls: DaemonCalls
     ) async throws -> FetchSelection {
@@ -104,7 +105,7 @@ struct FetchOperations: ContextPart {
         return .rows(graph.answer(answer.objects, model, count: Int(clamping: answer.count)))
     }
 
-    /// Applies the edits to an answer, after loading the objects that this depends on.
+    /// Applies the edits to an answer, after loading the objects needed to place edited objects.
     private func applyEdits(
         _ request: FetchDescriptor, _ answer: FetchAnswer, _ attempt: Int, _ calls: DaemonCalls
     ) async throws -> [ManagedObject] {
@@ -192,6 +193,6 @@ extension FetchDescriptor {
         }
     }
 
-    /// Returns the number of objects that offset and limit leave of a number of matches.
+    /// Returns the number of objects that offset and limit select among `count` matches.
     fileprivate func clipped(_ count: Int) -> Int { min(limit ?? .max, max(0, count - offset)) }
 }

@@ -2,11 +2,11 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// Fetches at an earlier position, as values.
+/// Fetches values at an earlier position.
 struct PastReads: ContextPart {
     let context: ManagedObjectContext
 
-    /// Returns what a request selected at a position.
+    /// Returns the objects that a request selected at a position, as values.
     func fetchPast(
         _ request: FetchDescriptor, at position: Position, _ members: [String], _ calls: DaemonCalls
     ) async throws -> [ObjectSnapshot] {
@@ -51,7 +51,6 @@ struct PastReads: ContextPart {
         if position.isComparable(with: session.position(0)), position.number <= merged {
             return session
         }
-        // A pinned context must not move.
         if root.family.pin != nil { return try await pins.wait(for: position, session, calls) }
         _ = try await follower.reach(position, 10, calls)
         return try await connectedSession(calls)

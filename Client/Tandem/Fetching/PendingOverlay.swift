@@ -60,7 +60,7 @@ struct PendingOverlay {
     /// The entities on whose objects the result depends, to which the context subscribes.
     var interests: [EntityTag] { ResultsPlan.interests(request) }
 
-    /// The objects to load before the places of edited objects can be determined.
+    /// The objects to load before the positions of edited objects can be determined.
     var lacking: [ObjectReference] {
         let reader = ContextReader(context: context, includesEdits: true)
         var found: Set<ObjectReference> = []
@@ -81,8 +81,8 @@ struct PendingOverlay {
 
     // MARK: Result
 
-    /// Returns the matching records with all edits; objects that can't be evaluated here stay as in
-    /// the store.
+    /// Returns the matching records with all edits; objects that can't be evaluated here keep their
+    /// stored state.
     func applied(to found: [ObjectRecord]) -> [ObjectRecord] {
         let reader = ContextReader(context: context, includesEdits: true)
         let changed = Set(edited.map(\.reference.number))

@@ -4,9 +4,10 @@ public import TandemModel
 // Conversions that most types need, so that a conformance is one line.
 
 extension AttributeConvertible where Self: RawRepresentable, RawValue: AttributeConvertible {
-    /// Creates the value with a raw value.
+    /// Creates the value whose raw value is stored in an attribute.
     ///
-    /// Returns nil if that is null, of another type, or not one of this type's.
+    /// Returns nil if the attribute is null or of another type, or if this type has no such raw
+    /// value.
     public init?(attribute value: Value) {
         guard let raw = RawValue(attribute: value) else { return nil }
         self.init(rawValue: raw)
@@ -18,7 +19,7 @@ extension AttributeConvertible where Self: RawRepresentable, RawValue: Attribute
 
 extension AttributeConvertible
 where Self: RawRepresentable & CaseIterable, RawValue: AttributeConvertible {
-    /// The first case, which a non-optional property without a stored value has.
+    /// The first case: the value of a non-optional property that has no stored value.
     public static var zero: Self {
         guard let first = allCases.first else { preconditionFailure("\(Self.self) has no case.") }
         return first
@@ -26,7 +27,7 @@ where Self: RawRepresentable & CaseIterable, RawValue: AttributeConvertible {
 }
 
 extension AttributeConvertible where Self: OptionSet {
-    /// The empty set, which a non-optional property without a stored value has.
+    /// The empty set: the value of a non-optional property that has no stored value.
     public static var zero: Self { [] }
 }
 
@@ -40,14 +41,14 @@ extension AttributeConvertible where Self: OptionSet {
 ///     @Managed("home") var home: Address?
 ///
 /// Use it for small values that are read and written as a whole. Predicates can compare whole
-/// values only: declare attributes for whatever is searched or sorted by. The keys are sorted, so
-/// equal values have equal texts. A text that can't be decoded reads like an unknown raw value
+/// values only: to search or sort by a part, declare an attribute for it. The keys are sorted, so
+/// equal values have equal texts. A text that can't be decoded is treated like an unknown raw value
 /// (``AttributeConvertible``). Assigning a value that JSON can't represent, such as a double that
 /// is not finite, traps.
 public protocol CodableAttribute: AttributeConvertible, Codable {}
 
 extension CodableAttribute {
-    /// Decodes a value; returns nil if that is null, of another type, or can't be decoded.
+    /// Decodes a value; returns nil if the attribute is null, of another type, or can't be decoded.
     public init?(attribute value: Value) {
         guard case .string(let text) = value,
             let decoded = try? JSONDecoder().decode(Self.self, from: Data(text.utf8))

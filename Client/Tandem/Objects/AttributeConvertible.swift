@@ -7,7 +7,7 @@ public import TandemModel
 /// version of the app added to an enum. An optional property reads it as nil. Any other property
 /// reads as the default of its ``TandemModel/Attribute``, or as ``zero`` if it has none. In that
 /// case, ``ManagedObjectContext/faultFailure`` names the value once, and saves with edits of the
-/// object throw `unreadable`. They do so until the edits are rolled back or another save sets a
+/// object throw `unreadable`. This ends when the edits are rolled back, or when another save sets a
 /// value that the type can represent.
 ///
 ///     enum Level: Int, CaseIterable, AttributeConvertible { case low, high }
@@ -18,7 +18,8 @@ public import TandemModel
 public protocol AttributeConvertible: ManagedValue, OptionalManagedValue, PredicateOperand {
     /// Creates a value from an attribute value.
     ///
-    /// Returns nil if that is null, of another type, or can't be represented by this type.
+    /// Returns nil if the attribute value is null, of another type, or not representable by this
+    /// type.
     init?(attribute value: Value)
     /// This value as an attribute value.
     var attributeValue: Value { get }
@@ -26,8 +27,8 @@ public protocol AttributeConvertible: ManagedValue, OptionalManagedValue, Predic
     static var zero: Self { get }
     /// Reads the attribute of a ``RowReader`` in place, without creating an object.
     ///
-    /// Returns a wrapped nil if there is no stored value, and nil if the object has to be asked.
-    /// The default implementation converts the attribute's value.
+    /// Returns a wrapped nil if there is no stored value, and nil if the value has to be read
+    /// through the object. The default implementation converts the attribute's value.
     static func inPlace(_ attribute: RowAttribute) -> Self??
 }
 
@@ -77,7 +78,7 @@ extension Bool: AttributeConvertible {
     /// The value of a non-optional property that has no stored value.
     public static var zero: Bool { false }
 
-    /// Creates a value from an attribute value; returns nil if that is null or of another type.
+    /// Creates a value; returns nil if the attribute value is null or of another type.
     public init?(attribute value: Value) {
         guard case .bool(let value) = value else { return nil }
         self = value
@@ -98,7 +99,7 @@ extension Bool: AttributeConvertible {
 }
 
 extension Int64: AttributeConvertible {
-    /// Creates a value from an attribute value; returns nil if that is null or of another type.
+    /// Creates a value; returns nil if the attribute value is null or of another type.
     public init?(attribute value: Value) {
         guard case .int(let value) = value else { return nil }
         self = value
@@ -119,7 +120,7 @@ extension Int64: AttributeConvertible {
 }
 
 extension Int: AttributeConvertible {
-    /// Creates a value from an attribute value; returns nil if that is null or of another type.
+    /// Creates a value; returns nil if the attribute value is null or of another type.
     public init?(attribute value: Value) {
         guard case .int(let value) = value else { return nil }
         self = Int(value)
@@ -142,7 +143,7 @@ extension Int: AttributeConvertible {
 }
 
 extension Double: AttributeConvertible {
-    /// Creates a value from an attribute value; returns nil if that is null or of another type.
+    /// Creates a value; returns nil if the attribute value is null or of another type.
     public init?(attribute value: Value) {
         guard case .double(let value) = value else { return nil }
         self = value
@@ -167,7 +168,7 @@ extension Decimal: AttributeConvertible {
     /// The value of a non-optional property that has no stored value.
     public static var zero: Decimal { Decimal() }
 
-    /// Creates a value from an attribute value; returns nil if that is null or of another type.
+    /// Creates a value; returns nil if the attribute value is null or of another type.
     public init?(attribute value: Value) {
         guard case .decimal(let value) = value else { return nil }
         self = value
@@ -181,7 +182,7 @@ extension String: AttributeConvertible {
     /// The value of a non-optional property that has no stored value.
     public static var zero: String { "" }
 
-    /// Creates a value from an attribute value; returns nil if that is null or of another type.
+    /// Creates a value; returns nil if the attribute value is null or of another type.
     public init?(attribute value: Value) {
         guard case .string(let value) = value else { return nil }
         self = value
@@ -206,7 +207,7 @@ extension Date: AttributeConvertible {
     /// The value of a non-optional property that has no stored value.
     public static var zero: Date { Date(timeIntervalSince1970: 0) }
 
-    /// Creates a value from an attribute value; returns nil if that is null or of another type.
+    /// Creates a value; returns nil if the attribute value is null or of another type.
     public init?(attribute value: Value) {
         guard case .date(let value) = value else { return nil }
         self = Date(timeIntervalSince1970: value)
@@ -232,7 +233,7 @@ extension Data: AttributeConvertible {
     /// The value of a non-optional property that has no stored value.
     public static var zero: Data { Data() }
 
-    /// Creates a value from an attribute value; returns nil if that is null or of another type.
+    /// Creates a value; returns nil if the attribute value is null or of another type.
     public init?(attribute value: Value) {
         guard case .data(let value) = value else { return nil }
         self = Data(value)
@@ -246,7 +247,7 @@ extension UUID: AttributeConvertible {
     /// The value of a non-optional property that has no stored value.
     public static var zero: UUID { UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)) }
 
-    /// Creates a value from an attribute value; returns nil if that is null or of another type.
+    /// Creates a value; returns nil if the attribute value is null or of another type.
     public init?(attribute value: Value) {
         guard case .uuid(let value) = value else { return nil }
         self = value

@@ -1,11 +1,12 @@
 import TandemModel
 
-/// The results of a request, read one after another while values are made of them.
+/// The results of a request, read one after another while values are made from them.
 ///
-/// A large answer arrives in chunks: values are made of one chunk while the next is transferred.
+/// A large answer arrives in chunks: values are made from one chunk while the next is transferred.
 ///
-/// State: `picked` is the current chunk, and `parts` provides further ones. `rest` are the objects
-/// whose rows were not visited, because the code that read an earlier row moved the context.
+/// State: `picked` is the current chunk, and `parts` provides further ones. `rest` contains the
+/// objects whose rows were not visited, because the code that read an earlier row moved the
+/// context.
 @usableFromInline
 final class FoundRows {
     private var picked: FetchSelection
@@ -25,10 +26,10 @@ final class FoundRows {
         (self.picked, self.context, self.parts) = (picked, context, parts)
     }
 
-    /// The upper bound of the capacity reserved for an answer, whatever count the daemon announces.
+    /// An upper bound on the capacity reserved for an answer, whatever count the daemon announces.
     private static let mostExpected = 1 << 20
 
-    /// The number of objects in all, limited to a sensible capacity.
+    /// The total number of objects, but at most ``mostExpected`` for rows.
     @usableFromInline
     var expectedCount: Int {
         switch picked {
@@ -116,7 +117,7 @@ final class FoundRows {
     }
 }
 
-/// The selection of a fetch: rows where they can be read in place, otherwise objects.
+/// The selection of a fetch: rows if they can be read in place, otherwise objects.
 enum FetchSelection {
     case objects([ManagedObject])
     case rows(RowsAnswer)

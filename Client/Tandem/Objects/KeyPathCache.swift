@@ -1,7 +1,6 @@
 import TandemIO
 
-/// A cache of the property names of key paths, so that a predicate built often is not traced each
-/// time.
+/// A cache of the property names of key paths, so that each key path is traced only once.
 ///
 /// The names depend on the key path alone. A program has few key paths; if it has more than
 /// ``most``, the cache is cleared.

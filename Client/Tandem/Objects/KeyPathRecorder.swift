@@ -7,8 +7,8 @@ import TandemQuery
 /// Swift does not report which properties a key path names. So the key path is applied to a probe
 /// object that records reads of its ``Managed`` properties, and whose relationships return further
 /// probe objects. It is evaluated once for each of several ``Samples``, whose values are opposites.
-/// For at least one of them, a computed property reads other properties, or has another value than
-/// the property that it reads.
+/// For at least one of them, a computed property reads other properties, or returns another value
+/// than the property that it reads.
 ///
 /// State: the properties read so far, in order, each with the index of its object on the path.
 final class KeyPathRecorder {
@@ -23,7 +23,7 @@ final class KeyPathRecorder {
 
         static let itself = Path(names: [])
 
-        /// Whether both have the same properties, apart from how the last one is declared.
+        /// Whether both paths name the same properties; the last one may differ in being optional.
         func leads(to other: Path) -> Bool { names == other.names && isToMany == other.isToMany }
     }
 
@@ -43,8 +43,8 @@ final class KeyPathRecorder {
 
     /// Returns the property names of a key path.
     ///
-    /// Throws `usage` if the key path reads anything but properties of `@Managed` and, at its end,
-    /// an `id`. Cost: some tens of microseconds the first time, a table lookup after that.
+    /// Throws `usage` if the key path reads anything but `@Managed` properties and, at its end, an
+    /// `id`. Cost: some tens of microseconds the first time, a table lookup after that.
     static func path<Root>(of keyPath: PartialKeyPath<Root>) throws(TandemError) -> Path {
         if let known = KeyPathCache[keyPath] { return known }
         let found = try followed(keyPath)
@@ -54,7 +54,7 @@ final class KeyPathRecorder {
 
     /// Returns the names of a key path as text, such as `team.name`.
     ///
-    /// Throws `usage` if the key path reads anything but properties of `@Managed`.
+    /// Throws `usage` if the key path reads anything but `@Managed` properties.
     static func name<Root>(of keyPath: PartialKeyPath<Root>) throws(TandemError) -> String {
         let names = try path(of: keyPath).names
         guard !names.isEmpty else { throw unknown(keyPath, "it is the object itself") }
@@ -74,7 +74,7 @@ final class KeyPathRecorder {
             guard found.map({ $0.leads(to: path) }) ?? true else {
                 throw unknown(keyPath, "its properties depend on values")
             }
-            // Only null, the last sample, tells an optional declaration from another one.
+            // Only the last sample, null, distinguishes optional declarations from others.
             found = path
         }
         return found ?? .itself
@@ -88,7 +88,7 @@ final class KeyPathRecorder {
         return object
     }
 
-    /// Records that a property is read of the object at an index on the path.
+    /// Records a read of a property of the object at an index on the path.
     fileprivate func note(_ property: CompiledProperty, at place: Int) {
         let object = objects[place]
         let declarations = TracedObject.declarations(of: object)[property.name] ?? []

@@ -60,7 +60,7 @@ extension ManagedObject {
         return record.withCleanRow { $0.value(place.slot, in: record.entity) }
     }
 
-    /// Returns the object that a row of this object refers to; nil if it is deleted.
+    /// Returns the object that this object's row refers to, or nil if the target is deleted.
     func target(_ reference: ObjectReference) -> ManagedObject? {
         guard let context = managedObjectContext,
             context.session?.model.entity(tagged: reference.tag) != nil
@@ -71,7 +71,7 @@ extension ManagedObject {
 }
 
 extension RowView {
-    /// Returns what `read` returns, wrapped; nil if that is nil although the column has a value.
+    /// Returns the result of `read`, wrapped, or nil if `read` can't read the value of the column.
     @inline(__always)
     func found<Result>(
         _ column: RowColumn, _ read: (RowView, RowColumn) -> Result?

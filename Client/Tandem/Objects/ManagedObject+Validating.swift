@@ -8,7 +8,7 @@ extension ObjectRecord {
 }
 
 extension ManagedObject {
-    /// Validates the object for the next save by the kind of its edits.
+    /// Validates the object for the next save, according to the kind of its edits.
     func validateForSave() throws {
         // An object that others deleted is a conflict and is not validated.
         if record.isGone { return }

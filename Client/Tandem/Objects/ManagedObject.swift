@@ -22,7 +22,7 @@ open class ManagedObject: Observable {
     public weak let managedObjectContext: ManagedObjectContext?
     let properties: PropertyCache
     private(set) var record: ObjectRecord
-    /// The observed properties of the context's objects; nil for an object of no context.
+    /// The observed properties of the context's objects; nil for an object without a context.
     private let observed: ObservedProperties?
 
     /// Creates an object; called by contexts only.
@@ -61,7 +61,7 @@ open class ManagedObject: Observable {
     /// Whether there are unsaved edits.
     public var hasChanges: Bool { !state.pending.isEmpty }
 
-    /// The position of the save that last changed the object's row; 0 if the row isn't held.
+    /// The position of the save that last changed the object's row; 0 if the row isn't loaded.
     public var version: UInt64 { state.rootVersion }
 
     // MARK: Validation
@@ -75,9 +75,9 @@ open class ManagedObject: Observable {
 
     /// Validates a new object before it is saved.
     ///
-    /// Checks every rule of the model that can be checked here, and calls ``validate()``. Throws
+    /// Checks every rule of the model that the client can check, and calls ``validate()``. Throws
     /// `validation` with all `problems`. The daemon checks uniqueness, and rules that depend on
-    /// objects that the context does not hold. Overriding methods have to call super's.
+    /// objects that the context has not loaded. Overriding methods have to call `super`.
     open func validateForInsert() throws {
         try check(record.doubtful)
     }
@@ -93,8 +93,8 @@ open class ManagedObject: Observable {
     /// Validates an object before it is deleted.
     ///
     /// Throws `deleteDenied` if a relationship with the rule `deny` has a target that the context
-    /// holds. A save ignores this error and leaves the check to the daemon, which knows all current
-    /// members. To refuse the save, throw `validation`.
+    /// has loaded. A save ignores this error and leaves the check to the daemon, which knows all
+    /// current members. To refuse the save, throw `validation`.
     open func validateForDelete() throws { try checkDenials() }
 
     // MARK: Values
@@ -103,9 +103,9 @@ open class ManagedObject: Observable {
     /// one.
     ///
     /// Reading may block to load a fault, or a text or data that is too long for a row. If that
-    /// fails, the value is null, and the context's ``ManagedObjectContext/faultFailure`` has the
-    /// error. Setting traps for an unknown property or a value of another type: check values from
-    /// outside with ``CompiledProperty/accepts(_:)``. It also traps if the edit would be lost: if
+    /// fails, the value is null, and the context's ``ManagedObjectContext/faultFailure`` contains
+    /// the error. Setting traps for an unknown property or a value of another type: check untrusted
+    /// values with ``CompiledProperty/accepts(_:)``. It also traps if the edit would be lost: if
     /// the object was deleted, here or by others, or if its context was released.
     public subscript(property: String) -> Value {
         get { self[record.entity.declared(property)] }
@@ -141,10 +141,10 @@ open class ManagedObject: Observable {
         properties.property(name, of: record.entity)
     }
 
-    /// Sets the follower that records reads of properties; for objects of no context.
+    /// Sets the probe that records reads of properties, for an object without a context.
     func follow(_ probe: KeyPathProbe) { properties.probe = probe }
 
-    /// The follower that records reads of properties.
+    /// The probe that records reads of properties.
     var probe: KeyPathProbe? { properties.probe }
 
     /// Returns the target of a to-one relationship.
@@ -202,8 +202,8 @@ open class ManagedObject: Observable {
 
     /// Adds an object to a to-many relationship, and updates the inverse.
     ///
-    /// In an ordered relationship the object becomes the last member; its members are loaded, which
-    /// may block. Adding a member that is there already does nothing.
+    /// In an ordered relationship the object becomes the last member; the members are loaded first,
+    /// which may block. Adding an existing member does nothing.
     public func add(_ member: ManagedObject, to relationship: String) {
         let property = toMany(relationship)
         guard canLead(to: member), let context = editableContext else { return }
@@ -218,8 +218,8 @@ open class ManagedObject: Observable {
     /// Inserts an object into an ordered relationship, or moves a member, so that it has this
     /// index.
     ///
-    /// The inverse is updated. The edit is one change of a link, whatever the neighbours are. May
-    /// block to load the members. An index beyond the end traps.
+    /// The inverse is updated. The edit changes only the link of this member, whatever its
+    /// neighbours are. May block to load the members. An index beyond the end traps.
     ///
     ///     team.insert(player, into: "players", at: 0)
     public func insert(_ member: ManagedObject, into relationship: String, at index: Int) {
@@ -256,7 +256,7 @@ open class ManagedObject: Observable {
         context.editor.remove(member.record, from: property.slot, of: record)
     }
 
-    /// Returns the value of a slot; a value too long for a row is returned as its reference.
+    /// Returns the value of a slot; a value too long for a row is returned as a reference.
     func storedValue(_ slot: Int) -> Value {
         access(slot)
         if !record.isUnreadable, let value = record.value(slot) { return shown(value) }
@@ -276,7 +276,7 @@ open class ManagedObject: Observable {
 
     /// Returns the attribute's default for a stored value that the property's type can't represent.
     ///
-    /// Records that the read failed. Returns nil if there is no value, and for objects of no
+    /// Records that the read failed. Returns nil if there is no value, or if the object has no
     /// context.
     @usableFromInline
     func substitute(for name: ManagedName, _ type: any AttributeConvertible.Type) -> Value? {
@@ -335,7 +335,8 @@ open class ManagedObject: Observable {
         return nil
     }
 
-    /// Whether a relationship of this object may refer to another one; traps if that was deleted.
+    /// Whether a relationship of this object may refer to another one; traps if the other was
+    /// deleted.
     ///
     /// False if the edit is dropped and reported by the next save, see ``UnseenDeletions``.
     private func canLead(to object: ManagedObject) -> Bool {
@@ -401,7 +402,7 @@ extension ManagedObject: Hashable, Identifiable {
 
 // `debugDescription`, because `description` is a frequent name of an attribute.
 extension ManagedObject: CustomDebugStringConvertible {
-    /// The id and the values that the context holds, as `print` shows them.
+    /// The id and the values that the context has loaded, as `print` shows them.
     ///
     ///     Team/33 (name: "Cameroon", wins: 3, zone: null)
     ///     Team/34 (not loaded)

@@ -1,9 +1,9 @@
 import TandemModel
 
-/// The text of an object: its id and the values that its context holds.
+/// The text of an object: its id and the values that its context has loaded.
 struct ObjectDescription {
     let record: ObjectRecord
-    /// The model of the context, which has the ids of related objects; nil without a context.
+    /// The context's model, for the ids of related objects; nil without a context.
     let model: CompiledModel?
 
     /// The text, with attributes and to-one relationships by name; texts are cut after 60

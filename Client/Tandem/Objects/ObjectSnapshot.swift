@@ -18,7 +18,7 @@ public struct ObjectSnapshot: Hashable, Sendable {
 extension ManagedObject {
     /// The current values, pending edits included; may block to load a fault.
     ///
-    /// A value too long for a row is left as its reference, see
+    /// A value too long for a row is included as a reference, see
     /// ``PersistentContainer/content(of:)``.
     public var snapshot: ObjectSnapshot {
         var values: [String: Value] = [:]
@@ -46,7 +46,7 @@ extension ManagedObject {
 
     /// Returns the values without unsaved edits, of some properties or all.
     ///
-    /// Values that the context does not hold are left out.
+    /// Values that the context has not loaded are left out.
     public func committedValues(forKeys names: [String]? = nil) -> [String: Value] {
         var result: [String: Value] = [:]
         for property in entity.properties where !property.isToMany {

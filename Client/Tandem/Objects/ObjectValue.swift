@@ -11,7 +11,7 @@ public struct TypedID<Object: ManagedEntity>: Hashable, Sendable, CustomStringCo
     /// The id.
     public let id: ObjectID
 
-    /// Creates the typed form of an id; tests and previews may make up the id.
+    /// Creates the typed form of an id; tests and previews may invent the id.
     ///
     /// The class is checked when the object is requested.
     public init(_ id: ObjectID) { self.id = id }
@@ -25,7 +25,7 @@ extension ManagedEntity {
     public var typedID: TypedID<Self> { TypedID(id) }
 }
 
-/// A value that an app makes of an object, such as the content of a table row or a job's input.
+/// A value that an app makes from an object, such as the content of a table row or a job's input.
 ///
 /// The value is Sendable, so it may leave the context's actor, unlike objects. A preview can create
 /// it without a container. If there are many values, declare properties with `let`: a struct with
@@ -38,7 +38,7 @@ extension ManagedEntity {
 ///     }
 ///     let rows = try await context.fetchValues(TeamRow.self, where: "wins > 3", sort: ["-wins"])
 public protocol ObjectValue: Sendable {
-    /// The class of the objects that the value is made of.
+    /// The class of the objects that the values are made from.
     associatedtype Object: ManagedEntity
     /// Creates the value of an object as it is now, pending edits included; may block to load a
     /// fault.

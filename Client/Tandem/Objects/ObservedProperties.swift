@@ -6,11 +6,11 @@ import TandemModel
 /// The observed properties of a context's objects, by the objects' numbers.
 ///
 /// One registrar serves all objects, so observers are notified of changes of objects that they do
-/// not hold. A registrar does not report whether reads are being observed, nor when an observation
-/// ends. The captured values of key paths show both:
+/// not retain. A registrar does not report whether reads are being observed, nor when an
+/// observation ends. The captured values of key paths reveal both:
 ///
-/// - A registrar hashes a key path only while reads are being observed. `isTracking` offers a key
-///   path that records this.
+/// - A registrar hashes a key path only while reads are being observed. `isTracking` passes the
+///   registrar a key path that records whether it is hashed.
 /// - A registrar keeps the key paths of an observation until it fires or ends. Each key path owns a
 ///   `Token`, which removes the property from the table when it is freed.
 ///
@@ -102,7 +102,7 @@ final class ObservedProperties: Observable, Sendable {
             !isEmpty && entries.withLock { $0[number] != nil }
         }
 
-        /// The slots among `changed`, or among all if that is nil, which may be observed.
+        /// Returns the slots in `changed` that may be observed; nil stands for all slots.
         func slots(of number: ObjectNumber, _ changed: PropertyMask?) -> [Int] {
             guard !isEmpty, let entry = entries.withLock({ $0[number] }) else { return [] }
             let slots = changed?.intersection(entry.slots) ?? entry.slots
@@ -115,7 +115,7 @@ final class ObservedProperties: Observable, Sendable {
     private let probe: Probe
     private let probePath: any KeyPath<ObservedProperties, Bool> & Sendable
 
-    /// The link of the objects' context, which checks in debug builds who reads.
+    /// The link of the objects' context, which checks the isolation of reads in debug builds.
     let link: ContextLink
 
     init(_ link: ContextLink) {

@@ -6,11 +6,11 @@ import TandemModel
 /// Such a name is always the same string, so its sixteen bytes (``ManagedName``) identify it.
 /// Strings with equal bytes are equal: either both are short and stored in these bytes, or both are
 /// at the same address. A key-path literal is always the same object, identified by its address.
-/// The number of entries is bounded by ``limit``. A program with more names and key paths has them
-/// looked up again from time to time.
+/// The number of entries is bounded by ``limit``. If a program has more names and key paths, the
+/// cache is emptied whenever it is full.
 ///
 /// The cache is a hash table with linear probing, at most half full (Knuth, The Art of Computer
-/// Programming 3, 6.4). Its entries have everything that reading a row takes.
+/// Programming 3, 6.4). An entry contains everything that is needed to read a row.
 final class PropertyCache {
     /// A cached property.
     struct Place: Sendable {
@@ -124,9 +124,9 @@ final class PropertyCache {
 
 /// The name or key path of a property in a program's source, for one read.
 ///
-/// It is the sixteen bytes of a string's representation, not of its text, or the address of a key
-/// path, which no string has as its bytes. It is valid only while its creator retains the string or
-/// key path.
+/// A name is the sixteen bytes of a string's representation (not of its text), or the address of a
+/// key path. No string has the bytes of such an address. A name is valid only while its creator
+/// retains the string or key path.
 public struct ManagedName: Sendable, BitwiseCopyable, Equatable {
     @usableFromInline let low: UInt64
     @usableFromInline let high: UInt64
@@ -136,7 +136,8 @@ public struct ManagedName: Sendable, BitwiseCopyable, Equatable {
 
     @inlinable @inline(__always)
     init(_ keyPath: AnyKeyPath) {
-        // The second half of a string is never zero: it has the address or the length of the text.
+        // The second half of a string is never zero: it contains the address or the length of the
+        // text.
         (low, high) = (UInt64(UInt(bitPattern: ObjectIdentifier(keyPath))), 0)
     }
 

@@ -12,13 +12,13 @@ public import TandemModel
 ///         }
 ///     }
 ///
-/// A reader has the ``Managed`` properties of the class `Object` as members: attributes with their
-/// values, relationships with readers of their targets. The values always equal those of the
-/// object, with its pending edits, and reads are observed like those of the object. A property of
-/// the class that is not declared with `@Managed` has to be read from the ``object``; here it
+/// A reader has the ``Managed`` properties of the class `Object` as members: attributes return
+/// their values, relationships return readers of their targets. The values always equal those of
+/// the object, with its pending edits, and reads are observed like those of the object. A property
+/// of the class that is not declared with `@Managed` has to be read from the ``object``; here it
 /// traps.
 ///
-/// A row is read in place, from the answer of a fetch, as long as the context does not hold the
+/// A row is read in place, from the answer to a fetch, as long as the context has not loaded the
 /// object and stays at the answer's position. A reader that is kept retains the answer and the
 /// context.
 @dynamicMemberLookup
@@ -43,10 +43,10 @@ public struct RowReader<Object: ManagedObject> {
     /// The id of the object.
     @inlinable public var id: ObjectID { source.id }
 
-    /// The position of the save that last changed the object's row; 0 if the row isn't held.
+    /// The position of the save that last changed the object's row; 0 if the row isn't loaded.
     @inlinable public var version: UInt64 { source.version }
 
-    /// The object, created in the context if it isn't held.
+    /// The object, which is created in the context if necessary.
     ///
     /// It is released like any other object if it is not retained.
     public var object: Object {
@@ -56,14 +56,15 @@ public struct RowReader<Object: ManagedObject> {
         return object
     }
 
-    /// Returns a reader of the object as one of another class, or nil if it is not of that class.
+    /// Returns a reader of the object as an instance of another class, or nil if it is not of that
+    /// class.
     public func cast<Other: ManagedObject>(to type: Other.Type) -> RowReader<Other>? {
         RowReader<Other>(checking: source)
     }
 
     // MARK: Attributes
 
-    /// The value of an attribute, also of an attribute of a related object.
+    /// The value of an attribute of the object or of a related object.
     ///
     /// Traps if the key path names no ``Managed`` property, or if it unwraps a relationship that
     /// has no target.
@@ -78,7 +79,7 @@ public struct RowReader<Object: ManagedObject> {
         }
     }
 
-    /// The value of an optional attribute, also of an attribute of a related object; nil if a
+    /// The value of an optional attribute of the object or of a related object; nil if a
     /// relationship on the path has no target.
     @inlinable
     public subscript<Content: AttributeConvertible>(
@@ -90,7 +91,7 @@ public struct RowReader<Object: ManagedObject> {
         }
     }
 
-    /// The value of a URL attribute, also of an attribute of a related object.
+    /// The value of a URL attribute of the object or of a related object.
     public subscript(attribute: KeyPath<Object, URL?>) -> URL? {
         let found = RowAttribute(source, ManagedName(attribute)).converted { $0.url }
         return found ?? readURL(attribute)
@@ -111,7 +112,7 @@ public struct RowReader<Object: ManagedObject> {
 
     /// Readers of the targets of a to-many relationship; may block to load the ids of the targets.
     ///
-    /// The order is that of the targets' numbers.
+    /// The readers are sorted by the numbers of the targets.
     public subscript<Target: ManagedObject>(
         relationship: KeyPath<Object, Set<Target>>
     ) -> [RowReader<Target>] { readMembers(relationship) }

@@ -1,6 +1,6 @@
 import TandemModel
 
-/// The place from which a ``RowReader`` reads an object's values.
+/// The source from which a ``RowReader`` reads an object's values.
 @usableFromInline
 enum RowSource {
     /// A row of an answer, by its index.
@@ -36,7 +36,7 @@ enum RowSource {
         return object.version
     }
 
-    /// The object, created in the context if it isn't held.
+    /// The object, which is created in the context if necessary.
     @usableFromInline
     var object: ManagedObject {
         switch self {
@@ -56,7 +56,7 @@ enum RowSource {
         }
     }
 
-    /// The same source, or the object if the context has moved on since the answer was read.
+    /// The same source, or the object if the context has moved since the answer was read.
     private var current: RowSource {
         guard let answered, !answered.answer.isCurrent else { return self }
         return .object(object)
@@ -80,7 +80,7 @@ enum RowSource {
 
     /// Reads an attribute's value from the row in place.
     ///
-    /// Returns nil if that is not possible; this includes a content stored outside the row.
+    /// Returns nil if that is not possible; this includes content stored outside the row.
     func value(_ name: ManagedName) -> Value? {
         let value =
             switch self {
@@ -93,7 +93,7 @@ enum RowSource {
 
     /// Returns the target of a to-one relationship, or a wrapped nil if there is none.
     ///
-    /// Returns nil if it can't be read in place.
+    /// Returns nil if the relationship can't be read in place.
     @usableFromInline
     func target(_ name: ManagedName) -> RowSource?? {
         guard case .some(let found) = inPlace(name, { $0.reference($1) }) else { return nil }
@@ -115,7 +115,7 @@ enum RowSource {
         let key: ManagedName
     }
 
-    /// Returns the last property of a key path, cached, so that it can be read in place.
+    /// Caches and returns the last property of a key path, so that it can be read in place.
     ///
     /// Returns nil if a relationship on the path has no target.
     func end(of keyPath: AnyKeyPath, _ path: KeyPathRecorder.Path) -> End? {
@@ -169,7 +169,7 @@ public struct RowAttribute {
     @usableFromInline
     init(_ source: RowSource, _ name: ManagedName) { (self.source, self.name) = (source, name) }
 
-    /// Converts the value; the result is nil if it has to be read through the object.
+    /// Converts the value; returns nil if the value has to be read through the object.
     func converted<Content>(_ convert: (Value) -> Content?) -> Content?? {
         guard let value = source.value(name) else { return nil }
         if value.isNull { return .some(nil) }

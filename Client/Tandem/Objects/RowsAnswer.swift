@@ -18,12 +18,12 @@ final class RowsAnswer {
     let model: CompiledModel
     /// The context's reposition count at the time of the answer.
     private let repositionCount: Int
-    /// The number of rows in all, including those of later chunks.
+    /// The total number of rows, including those of later chunks.
     let count: Int
-    /// The classes of the entities so far.
+    /// The classes of the entities that were looked up so far.
     private var types: [(tag: EntityTag, type: ManagedObject.Type)] = []
-    /// The row of which a value is being made, and the record table's additions when it was known
-    /// to have no record.
+    /// The row from which a value is being made, and the record table's `additions` when the row's
+    /// object had no record.
     private var visited = -1
     private var visitedAdditions = 0
 
@@ -61,7 +61,7 @@ final class RowsAnswer {
         return object(reference).id
     }
 
-    /// Returns the version of a row; nil if the object has to be asked.
+    /// Returns the version of a row; nil if the version has to be read through the object.
     func version(at index: Int) -> UInt64? {
         objects.withRow(at: index) { reference, version, _ in
             guard isCurrent, records[reference.number] == nil else { return nil }
@@ -80,7 +80,7 @@ final class RowsAnswer {
         return type
     }
 
-    /// Returns the object of a row, with that row if the context has none.
+    /// Returns the object of a row; the context adopts the row unless it has one.
     func object(at index: Int) -> ManagedObject {
         let stored = objects[index]
         if isCurrent, records[stored.object.number]?.row == nil {
@@ -90,7 +90,7 @@ final class RowsAnswer {
         return object(stored.object)
     }
 
-    /// Returns an object of the rows' model, as a fault if it isn't held.
+    /// Returns an object of the rows' model, as a fault if it isn't loaded.
     ///
     /// If the current model lacks the object's entity, the result is a deleted object.
     func object(_ reference: ObjectReference) -> ManagedObject {
@@ -104,9 +104,9 @@ final class RowsAnswer {
         return type(of: reference).init(binding: ObjectBinding(context: nil, record: record))
     }
 
-    /// Returns the objects of the remaining rows, as faults if they aren't held.
+    /// Returns the objects of the rows from an index on, as faults if they aren't loaded.
     ///
-    /// The context has moved since the answer was read.
+    /// Used if the context has moved since the answer was read.
     func objects(from start: Int) throws(TandemError) -> [ManagedObject] {
         let translation = translation
         var found: [ManagedObject] = []
@@ -135,7 +135,8 @@ final class RowsAnswer {
         }
     }
 
-    /// Reads a property of an object in place, in `row` if the context has no record of it.
+    /// Reads a property of an object in place, from `row` if the context has no record of the
+    /// object.
     @inline(__always)
     func inPlace<Result>(
         _ reference: ObjectReference, _ row: RowView?, _ name: ManagedName,
@@ -155,7 +156,8 @@ final class RowsAnswer {
         withRow(reference, row, name) { row, place, entity in row.value(place.slot, in: entity) }
     }
 
-    /// Calls `body` with the row that has an object's values, and with the place of a property.
+    /// Calls `body` with the row that contains an object's values, and with the location of a
+    /// property.
     ///
     /// Registers a read of the property. Returns nil if the values have to be read through the
     /// object, or if the property is not cached.
