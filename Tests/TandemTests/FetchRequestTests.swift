@@ -132,14 +132,22 @@ import Testing
             } == .usage)
     }
 
+    /// A class with the entity of `Club`, whose objects the container creates.
+    private final class Guild: ManagedObject, ManagedEntity {
+        static var entity: Entity { Club.entity }
+    }
+
     @Test func `a list of another class than the container's is refused`() throws {
-        // Its entity is that of `Club`, whose objects the container creates.
-        final class Guild: ManagedObject, ManagedEntity {
-            static var entity: Entity { Club.entity }
-        }
         let table = try FetchedResultsController(
             fetchRequest: FetchRequest(Guild.self, sort: ["name"]), context: context)
         #expect(code { try table.performFetch() } == .usage)
+    }
+
+    @Test func `an insert of another class than the container's is refused, and leaves nothing`()
+        throws
+    {
+        #expect(code { _ = try context.insert(Guild.self) } == .usage)
+        #expect(!context.hasChanges)
     }
 
     @Test func `saves are filtered by conditions of a class`() async throws {

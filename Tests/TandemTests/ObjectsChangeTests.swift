@@ -165,6 +165,34 @@ import Testing
         withExtendedLifetime((saver, second)) {}
     }
 
+    @Test func `an object of others that is edited or deleted at once is in one set or none`()
+        throws
+    {
+        _ = try context.fetch(Content.self)
+        let content = try context.insert(Content.self)
+        let new = (0..<3).map { daemon.insert("Content", ["size": .int(Int64($0))]) }
+        let editor = context.onObjectsDidChange { [context, daemon, new] change in
+            guard change.inserted == [content.id] else { return }
+            do {
+                try context.reach(daemon.end)
+                let found = try context.fetch(
+                    FetchRequest(Content.self, sort: [.ascending(\.size)]))
+                #expect(
+                    found.map(\.id.number).filter { $0 != content.id.number } == new.map(\.number))
+                found.first { $0.id.number == new[0].number }?.name = "mine"
+                found.first { $0.id.number == new[1].number }.map(context.delete)
+            } catch { Issue.record(error) }
+        }
+        context.processPendingChanges()
+        _ = told.drain()
+        context.processPendingChanges()
+        let change = try #require(told.drain().first)
+        #expect(change.inserted == [id(new[0]), id(new[2])])
+        #expect(change.updated.isEmpty && change.deleted.isEmpty && change.refreshed.isEmpty)
+        #expect(change.merged.inserted == Set(new.map(id)))
+        withExtendedLifetime(editor) {}
+    }
+
     @Test func `undo, rollback, refresh and reset are reported`() throws {
         _ = daemon.insert("Content", ["size": .int(1)])
         let content = try #require(try context.fetch(Content.self).first)

@@ -262,11 +262,21 @@ final class ObjectEditor: StatefulPart {
     // MARK: Inserting and deleting
 
     /// Creates an object of an entity.
-    func insert(_ name: String, _ calls: DaemonCalls) async throws -> ManagedObject {
+    func insert<Object: ManagedObject>(
+        _ name: String, as type: Object.Type, _ calls: DaemonCalls
+    ) async throws -> Object {
         while true {
             let model = try await connectedSession(calls).model
             guard let entity = model.entity(named: name) else { throw model.unknownEntity(name) }
-            if let number = connection.nextNumber() { return insert(entity, number) }
+            let known = core.type(for: entity, in: model)
+            guard known is Object.Type else {
+                throw TandemError(
+                    .usage,
+                    "objects of the entity \(name) are of the class \(known), not of \(type)")
+            }
+            if let number = connection.nextNumber() {
+                return unsafeDowncast(insert(entity, number), to: Object.self)
+            }
             try await calls.leaseNumbers()
         }
     }

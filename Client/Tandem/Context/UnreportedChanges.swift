@@ -68,20 +68,24 @@ final class UnreportedChanges {
     /// Removes and returns the changes to report.
     func drain(at position: Position?) -> ObjectsChange {
         var change = ObjectsChange(position: position, merged: merged)
+        // Objects inserted by others are new, even if the context has no record of them.
+        change.inserted = merged.inserted
         for touch in touches.values {
             let id = touch.record.id
-            switch (touch.existed, touch.record.exists, touch.reason) {
+            // Observers don't know an object that others inserted since the last report.
+            let existed = touch.existed && !merged.inserted.contains(id)
+            if !existed, !touch.record.exists { change.inserted.remove(id) }
+            switch (existed, touch.record.exists, touch.reason) {
             case (false, false, _): break
-            case (_, _, .invalidation): change.invalidated.insert(id)
+            case (_, _, .invalidation):
+                change.inserted.remove(id)
+                change.invalidated.insert(id)
             case (false, true, _): change.inserted.insert(id)
             case (true, false, _): change.deleted.insert(id)
             case (true, true, .edit): change.updated.insert(id)
             case (true, true, .refresh): change.refreshed.insert(id)
             }
         }
-        // Objects inserted by others are new, even if the context has no record of them.
-        change.inserted.formUnion(merged.inserted)
-        change.refreshed.subtract(merged.inserted)
         touches.removeAll()
         merged = ObjectsChange.Merged()
         return change

@@ -9,18 +9,15 @@ extension ManagedObjectContext {
     /// leases more in advance. Throws `unknownEntity`, or `disconnected` if there was no connection
     /// yet.
     public func insert(_ entity: String) throws -> ManagedObject {
-        try blocking { try await editor.insert(entity, $0) }
+        try blocking { try await editor.insert(entity, as: ManagedObject.self, $0) }
     }
 
     /// Creates a new object of a class.
+    ///
+    /// Throws `usage` if another class is registered for the entity.
     public func insert<Object: ManagedEntity>(_ type: Object.Type) throws -> Object {
         core.learn(type)
-        let object = try insert(type.entity.name)
-        guard let typed = object as? Object else {
-            throw TandemError(
-                .usage, "objects of the entity \(type.entity.name) are not of the class \(type)")
-        }
-        return typed
+        return try blocking { try await editor.insert(type.entity.name, as: type, $0) }
     }
 
     /// Marks an object for deletion by the next save; a new object is discarded at once.
