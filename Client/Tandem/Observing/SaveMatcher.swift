@@ -59,7 +59,7 @@ struct SaveMatcher: Sendable {
     }
 }
 
-/// The rows of touched objects at the time of the touch, as far as jointly merged transactions
+/// The rows of touched objects at the time of the touch, if the transactions merged together
 /// contain them.
 struct TouchedRows {
     private var touched: Set<ObjectNumber> = []
