@@ -38,7 +38,7 @@ extension PredicateExpressions.KeyPath: TranslatedExpression {
         return path.isToMany ? .members(expression) : .value(expression, or: nil)
     }
 
-    /// `count` and `isEmpty`.
+    /// Translates `count` and `isEmpty`.
     private func translate(
         _ kind: CommonKeyPathKind, _ translation: inout PredicateTranslation
     ) throws(TandemError) -> PredicateTranslation.Part {

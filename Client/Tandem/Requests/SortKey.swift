@@ -59,7 +59,7 @@ public struct SortKey<Object: ManagedObject>: Hashable, Sendable {
         SortKey<ManagedObject> { () throws(TandemError) in try parsed.get() }
     }
 
-    /// The component as the daemon knows it.
+    /// The component in the form that is sent to the daemon.
     ///
     /// Throws `usage` for a key path that names no property.
     package var component: SortComponent {
@@ -75,7 +75,7 @@ extension SortKey: LosslessStringConvertible {
         self.init(component)
     }
 
-    /// The text that parses to this component; that of the error for a key path that names no
+    /// The text that parses to this component, or the error's text if the key path names no
     /// property.
     public var description: String {
         switch parsed {
