@@ -5,12 +5,13 @@ import TandemResults
 
 /// The behaviour of a sequence of changes whose reader lags.
 public enum ResultsPolicy: Hashable, Sendable {
-    /// Keeps every change up to a limit; beyond it the sequence ends with `limitExceeded`.
+    /// Keeps every change, up to a limit of unread ones, at which the sequence ends with
+    /// `limitExceeded`.
     case every(limit: Int)
     /// Merges unread changes into one.
     ///
     /// While a change is unread, the list that the reader knows is kept, and each further merge
-    /// compares the current list with it: O(n), on the context's actor. For a long list that
+    /// compares the current list with that list: O(n), on the context's actor. For a long list that
     /// changes often, signals are much cheaper (``FetchedResultsController/signals()``).
     case latest
 
@@ -18,10 +19,10 @@ public enum ResultsPolicy: Hashable, Sendable {
     public static let every = ResultsPolicy.every(limit: 1_024)
 }
 
-/// The changes of a results controller, from the creation of the sequence on.
+/// The changes of a results controller after the creation of the sequence.
 ///
-/// Applying them in order to the controller's snapshot of that moment gives each later state. The
-/// sequence ends with the controller.
+/// Applied in order to the sections at that moment, the changes produce each later state. The
+/// sequence ends when the controller is released.
 public struct ControllerChanges: AsyncSequence, Sendable {
     let feed: ResultsFeed
 
@@ -57,7 +58,7 @@ final class ResultsFeeds {
     /// Whether there is no reader.
     var isEmpty: Bool { signals.isEmpty && all.allSatisfy { $0.feed == nil } }
 
-    /// Whether any reader may need the next change merged with later ones.
+    /// Whether any reader may need the next change to be merged with later ones.
     var needsOldList: Bool {
         all.contains { $0.feed?.needsOldList ?? false }
     }
