@@ -99,7 +99,7 @@ public struct HistoryFilter: Hashable, Sendable {
         else {
             throw TandemError(
                 .limitExceeded,
-                "a filter of the history can name at most \(WireLimits.historyObjects) objects, "
+                "a history filter can name at most \(WireLimits.historyObjects) objects, "
                     + "\(WireLimits.names) authors and as many properties, including those of "
                     + "subentities; use several filters")
         }

@@ -76,7 +76,7 @@ public struct HistoryValues<Object: ManagedObject>: Sendable {
             let names = try KeyPathRecorder.path(of: property).names
             if names.count == 1 { return names[0] }
             preconditionFailure(
-                "A change has the properties of its own object, but the key path has \(names).")
+                "A change has only properties of its own object, but the key path names \(names).")
         } catch {
             preconditionFailure("A change cannot be read by this key path: \(error.message).")
         }

@@ -15,7 +15,8 @@ struct SaveMatcher: Sendable {
         guard !request.predicateUsesRelated else {
             throw TandemError(
                 .usage,
-                "the predicate of an observer or of saves can use an object's own values only")
+                "the predicate of an observer or of a sequence of saves can use only an object's own values"
+            )
         }
     }
 

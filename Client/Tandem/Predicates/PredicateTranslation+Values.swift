@@ -7,7 +7,7 @@ extension PredicateExpressions.Variable: TranslatedExpression {
         -> PredicateTranslation.Part
     {
         guard let value = translation.variables[key] else {
-            throw PredicateTranslation.unknown(self, "has no value here")
+            throw PredicateTranslation.unknown(self, "is not bound to a value")
         }
         return .value(value, or: nil)
     }

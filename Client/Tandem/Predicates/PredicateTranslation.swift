@@ -23,7 +23,7 @@ extension ObjectPredicate {
         for variable in repeat each predicate.variable {
             guard translation.variables.isEmpty else {
                 throw TandemError(
-                    .invalidPredicate, "a #Predicate of several objects can't be translated")
+                    .invalidPredicate, "a #Predicate of several objects cannot be translated")
             }
             translation.variables[variable.key] = .selfObject
         }

@@ -92,7 +92,7 @@ final class FollowedList {
         layEdits(over: ListEdits(), plan, nil, GroupReader(source, .empty))
     }
 
-    /// Applies a group, using the daemon's verdicts or the rows and links held here.
+    /// Applies a group, using the daemon's verdicts or the client's rows and links.
     func apply(_ group: MergedGroup, _ verdicts: [Verdict]?, _ plan: ResultsPlan) {
         let collector = RowChangeCollector(
             deciding: group, verdicts, plan, stored, links, source)
@@ -202,7 +202,7 @@ final class FollowedList {
             GroupReader(source, .empty))
         lastShownValues = nil
         window = known
-        assert((window != nil) == plan.isWindow, "A window has rows of its own.")
+        assert((window != nil) == plan.isWindow, "Only a window has rows of its own.")
         if opening != nil { outbox.discard() }
         shown.causes = ChangeCauses()
         show(list, changed: reasons, plan, isSilent: opening != nil)

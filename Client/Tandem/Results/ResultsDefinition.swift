@@ -130,7 +130,7 @@ extension ContextPart {
             guard let object = record.object, !(object is Object) else { continue }
             throw TandemError(
                 .usage,
-                "\(object.id) was created before the class \(type) was known: name the class when the container is created"
+                "\(object.id) was created before the class \(type) was known; pass the class to the container's initializer"
             )
         }
     }

@@ -207,13 +207,13 @@ final class ResultsPlan: Sendable {
         }
     }
 
-    /// Whether a change of an object of the list's entity can't affect membership, place and
+    /// Whether a change of an object of the list's entity can't affect membership, place or
     /// section.
     func leavesPlace(_ change: Change) -> Bool {
         leavesPlace(change.kind, change.changed)
     }
 
-    /// Whether a change of this kind, in these properties, can't affect membership, place and
+    /// Whether a change of this kind, in these properties, can't affect membership, place or
     /// section.
     func leavesPlace(_ kind: Change.Kind, _ changed: PropertyMask) -> Bool {
         (kind == .update || kind == .touch) && ownSlots.intersection(changed).isEmpty

@@ -1,11 +1,11 @@
-/// The streams of signals without content of one list; bound to its actor.
+/// The streams of signals of one list, which have no content; bound to the list's actor.
 final class ResultsSignals {
     private var readers: [AsyncStream<Void>.Continuation] = []
 
-    /// Whether no stream was made, or all have ended.
+    /// Whether no stream is open.
     var isEmpty: Bool { readers.isEmpty }
 
-    /// Returns a stream of the signals from now on; unread signals count as one.
+    /// Returns a stream of the later signals; unread signals are merged into one.
     func stream() -> AsyncStream<Void> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: Void.self, bufferingPolicy: .bufferingNewest(1))
@@ -13,7 +13,7 @@ final class ResultsSignals {
         return stream
     }
 
-    /// Signals all readers, and forgets those that have ended.
+    /// Signals all readers, and removes those that have ended.
     func send() {
         readers.removeAll { if case .terminated = $0.yield() { true } else { false } }
     }

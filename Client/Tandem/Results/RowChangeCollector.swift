@@ -29,8 +29,8 @@ struct RowChangeCollector {
     /// The number of rows below which related values are not cached, because that would cost more.
     private static let few = 8
 
-    /// Computes the effect of a group on the stored rows, using the daemon's verdicts or the rows
-    /// and links held here.
+    /// Computes the effect of a group on the stored rows, using the daemon's verdicts or the
+    /// client's rows and links.
     init(
         deciding group: MergedGroup, _ verdicts: [Verdict]?, _ plan: ResultsPlan,
         _ stored: StoredRows, _ links: ResultsLinks?, _ source: ManagedObjectContext

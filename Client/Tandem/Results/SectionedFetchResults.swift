@@ -175,8 +175,8 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
         guard let entity = definition.entity else {
             throw TandemError(
                 .usage,
-                "a list of \(Element.self) made from literal values can't show a store; "
-                    + "declare it with Query, or conform \(Element.self) to ObjectValue")
+                "a list of \(Element.self) made from literal values cannot show a store; "
+                    + "declare the list with Query, or make \(Element.self) conform to ObjectValue")
         }
         definition.register(context)
         let fetch = requested.fetchRequest(of: entity)
