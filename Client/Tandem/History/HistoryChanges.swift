@@ -8,12 +8,11 @@
 /// every later save. A sequence also ends, without an error, as soon as its task is cancelled.
 ///
 /// Iterating throws:
-/// - `historyExpired` if the journal no longer reaches back to the position, if the store was
-///   replaced or restored, or if the model of a change is no longer in the journal. To recover,
-///   fetch a snapshot with a context, and continue after the context's
-///   ``ManagedObjectContext/position``. Don't continue after a position that was read separately,
-///   for example by ``PersistentContainer/end()``: changes saved between that read and the fetch
-///   would be delivered twice or never.
+/// - `historyExpired` if the journal no longer contains the position or the model of a change, or
+///   if the store was replaced or restored. To recover, fetch a snapshot with a context, and
+///   continue after the context's ``ManagedObjectContext/position``. Don't continue after a
+///   position that was read separately, for example by ``PersistentContainer/end()``: changes saved
+///   between that read and the fetch would be delivered twice or never.
 /// - `unknownEntity` and `unknownProperty` if the newest model lacks a name of the filter.
 /// - `disconnected` if the container is closed, or if no daemon can be reached at the start. A
 ///   following sequence waits for a daemon that is restarted.

@@ -101,9 +101,9 @@ public struct JournalConsumer: Sendable {
     /// The acknowledgement is durable after the daemon's next checkpoint. After a power failure,
     /// the last changes may be delivered again.
     ///
-    /// Throws `historyExpired` if the consumer is expired or the position is of another log,
-    /// `consumerInUse` if another connection has registered the name since this connection was
-    /// lost, and `usage` if the consumer was removed.
+    /// Throws `historyExpired` if the consumer is expired or the position is of another log, and
+    /// `usage` if the consumer was removed. Throws `consumerInUse` if another connection has
+    /// registered the name since this connection was lost.
     @discardableResult
     public func acknowledge(_ position: Position) async throws -> Position {
         try await progress.acknowledge(position)

@@ -3,8 +3,8 @@ public import TandemQuery
 
 /// One component of the sort order of a class's objects: a property, and the direction.
 ///
-/// Write it with a key path, or as text: a key path, preceded by `-` for descending order, and
-/// followed by a colon and a selector if texts are not compared by code point.
+/// Write it with a key path, or as text. In text, `-` before the key path means descending order. A
+/// colon and a selector follow it if texts are not compared by code point.
 ///
 ///     try context.fetch(Team.self, sort: [.ascending(\.zone), .descending(\.wins)])
 ///     try context.fetch(Team.self, sort: ["zone", "-wins", "name:naturalCompare"])

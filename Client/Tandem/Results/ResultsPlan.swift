@@ -44,7 +44,7 @@ final class ResultsPlan: Sendable {
         in model: CompiledModel
     ) throws(TandemError) {
         try ResultsPlan.check(request)
-        // Rows are assumed to show the values at key paths of order and section: if such a value
+        // Rows are assumed to show the values at key paths of order and section. If such a value
         // changes, the row is reported even if its place and section stay the same.
         let keyPaths = request.sort.map(\.keyPath) + [sectionKeyPath].compactMap { $0 }
         let reached = keyPaths.filter { $0.utf8.contains(UInt8(ascii: ".")) }

@@ -48,8 +48,8 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
     /// Updates of rows through ``ResultsRequest/relationshipKeyPathsForRefreshing`` are published
     /// in both cases.
     ///
-    /// The list may be published although its ids are the same as before: after changes that cancel
-    /// each other, after a change during a read, and with a new source or request.
+    /// The list may be published with the same ids as before: after changes that cancel each other,
+    /// after a change during a read, and with a new source or request.
     public var publishesUpdates: Bool
 
     /// The change that was published last; nil if several were published as one, or if the list was

@@ -3,8 +3,8 @@ import TandemResults
 
 /// The rows of a list, and the effect of each step on its observers.
 ///
-/// If the rows are out of order, the last list that was in order stays visible, and the reasons of
-/// all changes are kept until the rows are in order again. The difference is then reported as one
+/// If the rows are out of order, the last list that was in order stays visible. The reasons of all
+/// changes are kept until the rows are in order again, and the difference is then reported as one
 /// change.
 struct ShownList {
     /// The rows after the last step, which may be out of order.
