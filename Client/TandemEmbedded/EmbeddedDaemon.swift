@@ -143,7 +143,7 @@ public final class EmbeddedDaemon: Sendable {
 }
 
 extension DaemonError {
-    /// The error of a container whose daemon could not open the store at a path.
+    /// Returns the error of a container whose daemon could not open the store at a path.
     func openingError(_ store: String) -> TandemError {
         let code: TandemError.Code =
             switch self.code {

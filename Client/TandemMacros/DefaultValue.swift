@@ -63,7 +63,7 @@ struct DefaultValue {
             : "(\(text) as \(type.trimmed)).attributeValue"
     }
 
-    /// Whether the expression is a literal of this kind, possibly with a minus sign.
+    /// Returns whether the expression is a literal of this kind, possibly with a minus sign.
     private func isNumber(_ kind: (some ExprSyntaxProtocol).Type) -> Bool {
         if let negative = expression.as(PrefixOperatorExprSyntax.self) {
             return negative.operator.text == "-" && negative.expression.is(kind)

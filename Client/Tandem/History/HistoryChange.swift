@@ -59,7 +59,7 @@ public struct HistoryChange<Object: ManagedObject>: Sendable, Identifiable {
     /// members.
     public var changed: Set<String> { decoded.changed }
 
-    /// Whether a property is one of the ``changed`` ones.
+    /// Returns whether a property is one of the ``changed`` ones.
     ///
     ///     if change.changes(\.done), change.after?[\.done] == true { … }
     ///

@@ -177,7 +177,7 @@ struct HistoryReader: Sendable {
         }
     }
 
-    /// Whether a following reader tries again after an error: the daemon may be restarting.
+    /// Returns whether a following reader tries again after an error: the daemon may be restarting.
     private func isPatient(with error: TandemError) -> Bool {
         follows && (error.code == .disconnected || error.code == .timeout)
             && connection.ending == nil

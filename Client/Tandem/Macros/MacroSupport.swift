@@ -18,7 +18,7 @@ public struct InverseName: Sendable {
 }
 
 extension AttributeType {
-    /// The type of the attribute values that a Swift type converts to.
+    /// Creates the type of the attribute values to which a Swift type converts.
     ///
     ///     Attribute("level", AttributeType(of: Level.self))
     public init<Converted: AttributeConvertible>(of type: Converted.Type) {

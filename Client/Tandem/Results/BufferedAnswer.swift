@@ -13,7 +13,7 @@ struct BufferedAnswer {
     /// nil if the answer has all rows.
     var known: (list: PlacementList, verdicts: [Verdict])?
 
-    /// Whether merging the group brings the context to the answer's position or beyond.
+    /// Returns whether merging the group brings the context to the answer's position or beyond.
     func covers(_ group: MergedGroup) -> Bool {
         group.from <= answer.position && answer.position <= group.to
     }
@@ -121,7 +121,7 @@ struct CaughtUpAnswer {
         return WindowRows(rows, edge: buffered.isComplete ? nil : collector.edge(of: answer))
     }
 
-    /// Returns the rows that count as changed by the group itself, with the reasons.
+    /// The rows that count as changed by the group itself, with the reasons.
     var reasons: [ObjectNumber: ChangeReason] {
         var reasons: [ObjectNumber: ChangeReason] = [:]
         for change in collector.own { reasons[change.object.number] = .ownValues }
@@ -131,8 +131,8 @@ struct CaughtUpAnswer {
         return reasons
     }
 
-    /// Whether the group contains all changes since a position, and all of them can be evaluated
-    /// here.
+    /// Returns whether the group contains all changes since a position, and all of them can be
+    /// evaluated here.
     func hasAllChanges(since position: Position, _ now: Position) -> Bool {
         let isUndecided =
             verdicts == nil && plan.mode == .verdicts

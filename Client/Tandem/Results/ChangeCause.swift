@@ -117,7 +117,7 @@ struct ChangeCauses: Sendable {
 }
 
 extension ObservedPath {
-    /// Whether any change affects an object on the path, in a property with which the path
+    /// Returns whether any change affects an object on the path, in a property with which the path
     /// continues.
     fileprivate func isTouched(by table: ChangeTable, _ model: CompiledModel) -> Bool {
         for at in hops.indices {
@@ -133,7 +133,7 @@ extension ObservedPath {
         return false
     }
 
-    /// The path's text, with a period between names; nil if the model lacks an entity.
+    /// Returns the path's text, with a period between names, or nil if the model lacks an entity.
     fileprivate func name(in model: CompiledModel) -> String? {
         var names: [String] = []
         for hop in hops {

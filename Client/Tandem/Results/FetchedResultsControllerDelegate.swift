@@ -17,7 +17,7 @@ public import TandemResults
 /// of the context were updated. Reading a property whose values must be loaded can cause a merge,
 /// too. The delegate may read, edit and save the context with blocking calls, even while it is
 /// notified of the context's own save. There is one exception: while a save with inserted objects
-/// and a save id of the caller awaits its answer, another save throws `usage`.
+/// and a save id set by the caller awaits its answer, another save throws `usage`.
 ///
 /// A class that is bound to the main actor writes `@MainActor` before the protocol's name:
 ///

@@ -39,7 +39,8 @@ final class FollowedList {
         sums?.sum(property, section, of: shown.visible)
     }
 
-    /// Whether edits removed rows, and the remaining known rows do not fill the window of a plan.
+    /// Returns whether edits removed rows, and the remaining known rows do not fill the window of a
+    /// plan.
     func needsRefill(_ plan: ResultsPlan) -> Bool {
         guard let window, !window.isComplete, !overlay.entries.isEmpty else { return false }
         return window.rows.count < plan.needed ?? 0
@@ -47,8 +48,8 @@ final class FollowedList {
 
     // MARK: Requests
 
-    /// Whether the context holds all objects to which the group's rows refer, so that no verdicts
-    /// are needed.
+    /// Returns whether the context holds all objects to which the group's rows refer, so that no
+    /// verdicts are needed.
     func canDecide(_ group: MergedGroup, _ plan: ResultsPlan) -> Bool {
         guard let links else { return true }
         let (table, reader) = (group.table, GroupReader(source, group.table))
@@ -254,7 +255,8 @@ final class FollowedList {
         return reasons
     }
 
-    /// Whether a row with unchanged own values may show changed values or members of other objects.
+    /// Returns whether a row with unchanged own values may show changed values or members of other
+    /// objects.
     ///
     /// Law 5 requires every change to be reported once, and nothing else. If history was lost and
     /// there are no values to compare, the row is reported: an unnecessary update is harmless, but
@@ -325,8 +327,8 @@ final class FollowedList {
 }
 
 extension CompiledRequest {
-    /// Whether the entity has an attribute that counts links, which may change without a new row
-    /// version.
+    /// Returns whether the entity has an attribute that counts links, which may change without a
+    /// new row version.
     fileprivate func countsLinks(_ object: ObjectReference) -> Bool {
         model.entity(tagged: object.tag)?.derivations.contains { $0.kind == .count } ?? false
     }

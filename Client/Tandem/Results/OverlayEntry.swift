@@ -41,7 +41,7 @@ struct OverlayStep {
         return valuesDiffer(record) || linksDiffer(record)
     }
 
-    /// Whether the row shows other values of related objects than before, or nil if that is
+    /// Returns whether the row shows other values of related objects than before, or nil if that is
     /// unknown; `now` reads the graph after the step.
     func relatedValuesDiffer(_ plan: ResultsPlan, _ now: GroupReader) -> Bool? {
         guard let object = (after ?? before)?.record.reference else { return nil }
@@ -125,7 +125,7 @@ private struct Links {
         }
     }
 
-    /// Whether the shown members or their order differ.
+    /// Returns whether the shown members or their order differ.
     ///
     /// An added member without a rank may have received one in the save.
     func differs(from other: Links) -> Bool {
@@ -150,7 +150,8 @@ private struct Links {
 }
 
 extension Value {
-    /// Whether two values look the same: a long value is complete in an edit, but stored as a hash.
+    /// Returns whether two values look the same: a long value is complete in an edit, but stored as
+    /// a hash.
     fileprivate func isSame(as other: Value) -> Bool {
         switch (self, other) {
         case (.string(let text), .longText(let stored)):

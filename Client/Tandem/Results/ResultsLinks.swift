@@ -123,8 +123,8 @@ struct ResultsLinks {
         return found
     }
 
-    /// Whether an updated row keeps its links, provided that no object on its paths changed; false
-    /// if a path ends early.
+    /// Returns whether an updated row keeps its links, provided that no object on its paths
+    /// changed; false if a path ends early.
     func staysLinked(_ number: ObjectNumber, _ changed: PropertyMask) -> Bool {
         if !changed.intersection(firstSlots).isEmpty { return false }
         for at in nodes.indices where nodes[at].links[number] == nil { return false }
@@ -137,7 +137,7 @@ struct ResultsLinks {
         return nodes.reduce(into: []) { $0.formUnion($1.links.rows(for: object)) }
     }
 
-    /// Whether the reader holds every object that a row reaches.
+    /// Returns whether the reader holds every object that a row reaches.
     func isKnown(_ row: Row, _ reader: GroupReader) -> Bool {
         var reached = Reached(nodes)
         for at in nodes.indices {

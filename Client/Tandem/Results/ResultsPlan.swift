@@ -170,7 +170,7 @@ final class ResultsPlan: Sendable {
                 rowsUpTo: UInt32(clamping: rowsUpTo)))
     }
 
-    /// Whether a fetch has this plan's request, with any limit.
+    /// Returns whether a fetch has this plan's request, ignoring the values of limit and offset.
     func isAsked(by fetch: Fetch) -> Bool {
         var asked = fetch.request
         (asked.limit, asked.offset) = (nil, 0)
@@ -179,7 +179,7 @@ final class ResultsPlan: Sendable {
             && (fetch.list == nil || fetch.list?.isOf(self) == true)
     }
 
-    /// Whether a change of a related object may affect the list.
+    /// Returns whether a change of a related object may affect the list.
     func concernsRelated(_ change: Change) -> Bool {
         guard let mask = watched[change.object.tag] else { return false }
         switch change.kind {
@@ -199,7 +199,7 @@ final class ResultsPlan: Sendable {
         return found
     }
 
-    /// Whether edits of a related object may affect the list.
+    /// Returns whether edits of a related object may affect the list.
     static func concerns(_ edited: ObjectRecord, _ watched: [EntityTag: PropertyMask]) -> Bool {
         guard let mask = watched[edited.reference.tag] else { return false }
         return [edited.inFlight, edited.pending].contains {
@@ -207,30 +207,31 @@ final class ResultsPlan: Sendable {
         }
     }
 
-    /// Whether a change of an object of the list's entity can't affect membership, place or
+    /// Returns whether a change of an object of the list's entity can't affect membership, place or
     /// section.
     func leavesPlace(_ change: Change) -> Bool {
         leavesPlace(change.kind, change.changed)
     }
 
-    /// Whether a change of this kind, in these properties, can't affect membership, place or
-    /// section.
+    /// Returns whether a change of this kind, in these properties, can't affect membership, place
+    /// or section.
     func leavesPlace(_ kind: Change.Kind, _ changed: PropertyMask) -> Bool {
         (kind == .update || kind == .touch) && ownSlots.intersection(changed).isEmpty
     }
 
-    /// Whether a change may affect the list, as a change of a row or of a related object.
+    /// Returns whether a change may affect the list, as a change of a row or of a related object.
     func concerns(_ change: Change) -> Bool {
         if concernsRelated(change) { return true }
         return compiled.includes(tag: change.object.tag) && !leavesPlace(change)
     }
 
-    /// Whether a row fits the model.
+    /// Returns whether a row fits the model.
     func canRead(_ object: StoredObject) -> Bool {
         compiled.model.entity(tagged: object.object.tag).map(object.row.isValid) ?? false
     }
 
-    /// Whether the predicate depends on a text that is too long for the row of a changed object.
+    /// Returns whether the predicate depends on a text that is too long for the row of a changed
+    /// object.
     func dependsOnTexts(_ changes: [Change], _ reader: GroupReader) -> Bool {
         guard compiled.predicateReadsTexts else { return false }
         return changes.contains { change in
@@ -294,7 +295,7 @@ extension PropertyMask {
 }
 
 extension ListDetails {
-    /// Whether a requested list has the sections and refresh key paths of a plan.
+    /// Returns whether a requested list has the sections and refresh key paths of a plan.
     fileprivate func isOf(_ plan: ResultsPlan) -> Bool {
         sectionKeyPath == plan.sectionKeyPath && refreshKeyPaths == plan.compiled.refreshKeyPaths
     }

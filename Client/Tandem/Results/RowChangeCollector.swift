@@ -74,7 +74,7 @@ struct RowChangeCollector {
         !change.changed.isEmpty && plan.compiled.includes(tag: change.object.tag)
     }
 
-    /// Whether a verdict is about a row of the list's entity that can be read.
+    /// Returns whether a verdict is about a row of the list's entity that can be read.
     func isReadable(_ verdict: Verdict) -> Bool {
         guard plan.compiled.includes(tag: verdict.object.tag),
             let entity = plan.compiled.model.entity(tagged: verdict.object.tag)
@@ -82,13 +82,13 @@ struct RowChangeCollector {
         return verdict.row.map { $0.isValid(for: entity) } ?? true
     }
 
-    /// Whether a row's own change has decided its placement, so that related objects need not be
-    /// examined.
+    /// Returns whether a row's own change has decided its placement, so that related objects need
+    /// not be examined.
     private func hasConsidered(_ number: ObjectNumber) -> Bool {
         own(number).map { !plan.leavesPlace(noted.all[$0]) } ?? false
     }
 
-    /// Whether an object matches the predicate; false if it can't be evaluated here.
+    /// Returns whether an object matches the predicate; false if it can't be evaluated here.
     func matches(_ object: ObjectReference, _ row: Row) -> Bool {
         plan.compiled.matches(object, row, reader) ?? false
     }
@@ -172,7 +172,7 @@ struct RowChangeCollector {
         edits.reasons[number] = .ownValues
     }
 
-    /// Whether the values of other objects that a row shows have changed.
+    /// Returns whether the values of other objects that a row shows have changed.
     func isRefreshed(_ object: ObjectReference) -> Bool {
         let earlier = EarlierReader(now: reader, model: plan.compiled.model)
         guard case .row(let before) = earlier.row(of: object),

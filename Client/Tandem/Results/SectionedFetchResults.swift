@@ -250,7 +250,8 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
 }
 
 extension SectionedFetchResults: ResultsObserver {
-    /// Whether a change includes values at the key paths that the request declares for refreshing.
+    /// Returns whether a change includes values at the key paths that the request declares for
+    /// refreshing.
     private func isRefresh(_ change: ResultsChange) -> Bool {
         guard let controller, !controller.relationshipKeyPathsForRefreshing.isEmpty else {
             return false

@@ -92,7 +92,7 @@ struct StoredRows {
     let overlay: EditOverlay
     let rows: KnownRows
 
-    /// Whether an object is a row.
+    /// Returns whether an object is a row.
     func contains(_ number: ObjectNumber) -> Bool {
         if let entry = overlay.entries[number] { return entry.stored != nil }
         if let window = rows.window { return window.row(number) != nil }
