@@ -5,7 +5,7 @@ import TandemIO
 
 /// A daemon inside this process, on its own thread, for single-process apps and tests.
 ///
-/// It is the same daemon that `tandemd` runs, with its journal and store in a directory. Clients
+/// The daemon is the one that `tandemd` runs, with its journal and store in a directory. Clients
 /// connect over socket pairs. If the configuration names a socket, other processes can connect
 /// there.
 ///
@@ -22,7 +22,7 @@ public final class EmbeddedDaemon: Sendable {
     private final class Outcome: Sendable {
         let handle = Locked<Result<Daemon.Handle, DaemonError>?>(nil)
         let failure = Locked<DaemonError?>(nil)
-        /// Called once, when the daemon has opened or failed.
+        /// Called once, when the store is open or opening it has failed.
         private let opened: @Sendable () -> Void
 
         init(_ opened: @escaping @Sendable () -> Void) { self.opened = opened }
@@ -65,8 +65,8 @@ public final class EmbeddedDaemon: Sendable {
 
     /// Starts a daemon with the default configuration; blocks until it accepts connections.
     ///
-    /// Use it if several containers of a program share a store, or to wait for the daemon's end by
-    /// ``stop()``; otherwise `PersistentContainer.embedded(entities:at:)` suffices.
+    /// Use it if several containers of a program share a store, or to wait in ``stop()`` until the
+    /// daemon has ended; otherwise `PersistentContainer.embedded(entities:at:)` suffices.
     ///
     ///     let daemon = try EmbeddedDaemon(store: directory)
     ///     let container = PersistentContainer(entities: types, transport: daemon.transport)
@@ -74,8 +74,8 @@ public final class EmbeddedDaemon: Sendable {
     /// - Parameters:
     ///   - store: The directory of the journal and the store, which is created if it is missing.
     ///   - socket: The path of a socket where other processes can connect; nil for none.
-    /// - Throws: `limitExceeded` if another daemon uses the store or the socket, `readOnly` without
-    ///   enough space, `storage` for a damaged store or a failed system call.
+    /// - Throws: `limitExceeded` if another daemon uses the store or the socket, `readOnly` if
+    ///   there is not enough space, `storage` for a damaged store or a failed system call.
     public convenience init(store: String, socket: String? = nil) throws(TandemError) {
         do throws(DaemonError) {
             try self.init(DaemonConfiguration(store: store, socket: socket))
@@ -143,7 +143,7 @@ public final class EmbeddedDaemon: Sendable {
 }
 
 extension DaemonError {
-    /// The error of a container whose daemon could not open the store at a path.
+    /// Returns the error of a container whose daemon could not open the store at a path.
     func openingError(_ store: String) -> TandemError {
         let code: TandemError.Code =
             switch self.code {

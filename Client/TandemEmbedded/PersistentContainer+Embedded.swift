@@ -6,9 +6,10 @@ public import TandemModel
 extension PersistentContainer {
     /// Opens a container whose daemon runs inside the process, on a store in a directory; blocks.
     ///
-    /// Use it for a program that needs no other processes, or that other processes join while it
-    /// runs (`socket`). The daemon is the one that `tandemd` runs. It stops when the container and
-    /// its contexts are released, or at the end of the process; saves are durable when they return.
+    /// Use it for a program that is the only user of its store. Other processes can connect to
+    /// `socket` while the program runs. The daemon is the one that `tandemd` runs. It stops when
+    /// the container and its contexts are released, or at the end of the process; saves are durable
+    /// when they return.
     ///
     ///     import Tandem
     ///     import TandemEmbedded
@@ -26,9 +27,10 @@ extension PersistentContainer {
     ///   - author: The author that the journal records for this process; `uid:pid` if nil.
     ///   - limits: The limits and timeouts.
     /// - Returns: A connected container.
-    /// - Throws: `limitExceeded` if another daemon uses the store or the socket, `readOnly` without
-    ///   enough space, `storage` for a damaged store or a failed system call, and the errors
-    ///   of ``Tandem/PersistentContainer/open(entities:socket:name:author:transport:limits:)``.
+    /// - Throws: `limitExceeded` if another daemon uses the store or the socket, `readOnly` if
+    ///   there is not enough space, `storage` for a damaged store or a failed system call, and the
+    ///   errors of
+    ///   ``Tandem/PersistentContainer/open(entities:socket:name:author:transport:limits:)``.
     public static func embedded(
         entities types: [any ManagedEntity.Type], at store: String, socket: String? = nil,
         author: String? = nil, limits: ClientLimits = ClientLimits()
@@ -56,7 +58,8 @@ extension PersistentContainer {
     ///
     ///     let container = try PersistentContainer.embedded(model: model, at: path)
     ///
-    /// A model of nil uses the store's. All else is as in the form with classes.
+    /// If `model` is nil, the container uses the store's model. The other parameters, the errors
+    /// and the cost are those of the form with classes.
     public static func embedded(
         model: Model? = nil, at store: String, socket: String? = nil, author: String? = nil,
         limits: ClientLimits = ClientLimits()

@@ -27,7 +27,7 @@ extension PersistentContainer {
 
     /// Returns a container for tests whose model is declared by classes.
     ///
-    /// Its objects are instances of these classes.
+    /// The container's objects are instances of these classes.
     ///
     ///     let container = try PersistentContainer.inMemory(entities: [Team.self, Player.self])
     public static func inMemory(

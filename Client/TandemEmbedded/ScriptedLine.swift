@@ -7,7 +7,7 @@ final class ScriptedLine: Sendable {
     private struct State {
         var isOver = false
         var isHolding = false
-        /// Messages of the daemon that are held back.
+        /// The messages of the daemon that are held back.
         var held: [UInt8] = []
         /// The requests whose answers are dropped.
         var losing: Set<UInt32> = []

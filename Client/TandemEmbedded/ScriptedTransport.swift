@@ -5,17 +5,17 @@ import TandemWire
 
 /// A transport that a test controls: the fate of saves, delayed messages, and lost connections.
 ///
-/// All messages come from a real daemon. A script can delay, drop or refuse them, but can't send a
-/// client what no daemon would send. To simulate other clients, use another container of the same
-/// daemon.
+/// All messages are those of a real daemon. A script can delay, drop or refuse them, but can't send
+/// a client messages that no daemon would send. To simulate other clients, use another container of
+/// the same daemon.
 ///
 ///     let daemon = try EmbeddedDaemon(.inMemory())
 ///     let script = ScriptedTransport(daemon.transport)
 ///     let container = PersistentContainer(model: model, transport: script.transport)
-///     script.next(.lost)          // the save happens, its answer gets lost
-///     try context.save()          // … and is asked for again, under the save's id
+///     script.next(.lost)          // the daemon saves, but the answer is lost
+///     try context.save()          // … so the save is sent again, under its id
 ///
-/// It can be used from any thread.
+/// A script can be used from any thread.
 public final class ScriptedTransport: Sendable {
     /// The fate of a save, or of a chunk of a batch insert.
     public enum Fate: Sendable {
@@ -41,7 +41,7 @@ public final class ScriptedTransport: Sendable {
     private let base: Transport
     private let state = Locked(State())
 
-    /// Creates a script that forwards everything until it is changed.
+    /// Creates a script that forwards all messages until one of its methods is called.
     public init(_ transport: Transport) { base = transport }
 
     /// The transport for the container.
@@ -55,8 +55,8 @@ public final class ScriptedTransport: Sendable {
 
     /// The number of read-only requests that were sent, including repetitions.
     ///
-    /// These are fetches, reads, waits for a position, and the like; the count equals the number of
-    /// round trips of the code that reads.
+    /// These are fetches, reads, waits for a position, and the like. Their count is the number of
+    /// round trips of code that only reads.
     public var questions: Int { state.withLock { $0.questions } }
 
     /// Cuts all connections; clients reconnect.
@@ -77,8 +77,7 @@ public final class ScriptedTransport: Sendable {
     /// Accepts connections again.
     public func comeBack() { state.withLock { $0.isAway = false } }
 
-    /// Holds back all messages of the daemon, pushes and answers, in order; blocked callers keep
-    /// waiting.
+    /// Holds back all pushes and answers of the daemon, in order; blocked callers keep waiting.
     public func hold() {
         let lines = state.withLock { state in
             state.isHolding = true

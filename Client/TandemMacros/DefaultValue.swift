@@ -5,15 +5,15 @@ import SwiftSyntax
 struct DefaultValue {
     let expression: ExprSyntax
 
-    /// Whether the property is declared as nil, which is no default.
+    /// Whether the initial value is nil, which is not a default.
     var isNil: Bool { expression.is(NilLiteralExprSyntax.self) }
 
-    /// Whether the property is declared as nil or without members, as relationships may be.
+    /// Whether the initial value is nil or an empty array literal, which a relationship may have.
     var isEmpty: Bool {
         isNil || expression.as(ArrayExprSyntax.self)?.elements.isEmpty == true
     }
 
-    /// Returns whether each evaluation has another value, as that of `Date()` has.
+    /// Returns whether each evaluation yields a different value, as `Date()` does.
     ///
     /// `attributeType` is nil for types that are not built in.
     func isDynamic(_ attributeType: String?) -> Bool {
@@ -38,7 +38,7 @@ struct DefaultValue {
         }
     }
 
-    /// The name of the literal's type, or nil for any other expression.
+    /// The name of the literal's type, or nil if the expression is not a literal.
     var literalType: String? {
         if isNumber(IntegerLiteralExprSyntax.self) { return "Int" }
         if isNumber(FloatLiteralExprSyntax.self) { return "Double" }
@@ -46,7 +46,8 @@ struct DefaultValue {
         return expression.is(StringLiteralExprSyntax.self) ? "String" : nil
     }
 
-    /// Returns the code of the attribute value that this expression of a type converts to.
+    /// Returns the code that converts this expression, which has the type `type`, to an attribute
+    /// value.
     ///
     /// `attributeType` is nil for types that are not built in.
     func code(_ type: TypeSyntax, _ attributeType: String?, isOptional: Bool) -> String {
@@ -62,7 +63,7 @@ struct DefaultValue {
             : "(\(text) as \(type.trimmed)).attributeValue"
     }
 
-    /// Whether the expression is a literal of a kind, or its negative.
+    /// Returns whether the expression is a literal of this kind, possibly with a minus sign.
     private func isNumber(_ kind: (some ExprSyntaxProtocol).Type) -> Bool {
         if let negative = expression.as(PrefixOperatorExprSyntax.self) {
             return negative.operator.text == "-" && negative.expression.is(kind)

@@ -41,7 +41,7 @@ struct ModelDeclaration {
 
     private func hasSuperclass(_ problems: inout Problems) -> Bool {
         if let generics = syntax.genericParameterClause {
-            problems.report("generic", at: generics, "a class with an entity is not generic")
+            problems.report("generic", at: generics, "a class with an entity cannot be generic")
             return false
         }
         guard superclass == nil else { return true }
@@ -84,13 +84,13 @@ struct ModelDeclaration {
         "Codable", "Comparable", "CustomStringConvertible", "ManagedEntity", "ObservableObject",
     ])
 
-    /// The protocols of which `ManagedObject` declares that it conforms, or that it does not.
+    /// The protocols to which `ManagedObject` conforms, or explicitly does not conform.
     private static let declaredByObjects: Set = [
         "CustomDebugStringConvertible", "Equatable", "Hashable", "Identifiable", "Observable",
         "Sendable",
     ]
 
-    /// Reads the parent, which must be stated for each superclass but `ManagedObject`.
+    /// Reads the parent, which must be stated for any superclass other than `ManagedObject`.
     private mutating func readParent(
         _ node: AttributeSyntax, _ argument: ExprSyntax?, _ problems: inout Problems
     ) -> Bool {
@@ -118,7 +118,7 @@ struct ModelDeclaration {
         return true
     }
 
-    /// Returns the attribute with an argument after the name of the entity.
+    /// Returns the attribute with an argument inserted after the entity's name.
     private static func adding(_ text: String, to node: AttributeSyntax) -> AttributeSyntax {
         var arguments =
             node.arguments?.as(LabeledExprListSyntax.self)?
@@ -162,7 +162,7 @@ struct ModelDeclaration {
                 guard StoredProperty(variable, &ignored) != nil else { continue }
                 problems.report(
                     "condition", at: variable,
-                    "an entity is the same in every build; move the property out of `#if`")
+                    "an entity must be the same in every build; move the property out of `#if`")
             }
         }
     }
@@ -202,7 +202,7 @@ struct ModelDeclaration {
         guard let elements = list.as(ArrayExprSyntax.self)?.elements, !elements.isEmpty else {
             problems.report(
                 "list", at: list,
-                "`#\(macro)` lists properties in brackets, as in `[\\.name, \\.zone]`")
+                "`#\(macro)` requires a list in brackets, such as `[\\.name, \\.zone]`")
             return []
         }
         return elements.compactMap { storedName($0.expression, macro, &problems) }
@@ -215,12 +215,12 @@ struct ModelDeclaration {
         guard let name = path.as(KeyPathExprSyntax.self)?.onlyProperty else {
             problems.report(
                 "path", at: path,
-                "`#\(macro)` lists properties of `\(syntax.name.text)`, such as `\\.name`")
+                "`#\(macro)` requires properties of `\(syntax.name.text)`, such as `\\.name`")
             return nil
         }
         guard let found = properties.first(where: { $0.name.plainText == name.plainText }) else {
-            // It may be inherited. Its stored name is not known here, so the list is right only if
-            // that is the name of the Swift property.
+            // The property may be inherited. Its stored name is unknown here, so the list is
+            // correct only if that is the name of the Swift property.
             if parent != nil { return name.plainText }
             problems.report(
                 "path", at: name,

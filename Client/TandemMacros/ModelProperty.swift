@@ -23,7 +23,7 @@ struct ModelProperty {
     /// an attribute.
     var inverse: String?
 
-    /// The attribute that exposes the property.
+    /// The `@Managed` attribute that `@Model` adds to the property.
     var wrapper: AttributeSyntax {
         "@Managed(\(raw: hasInitialValue ? "declaring: " : "")\(literal: storedName))"
     }
@@ -53,7 +53,7 @@ struct ModelProperty {
             guard !value.isDynamic(type.builtIn) else {
                 problems.report(
                     "default", at: value.expression,
-                    "the default of an attribute is a constant; set `\(stored.name.text)` after each insert instead"
+                    "the default of an attribute must be a constant; set `\(stored.name.text)` after each insert instead"
                 )
                 return nil
             }
@@ -87,14 +87,15 @@ struct ModelProperty {
             return AttributeCode(type: type, builtIn: nil, isOptional: isOptional)
         case .builtIn(_, "url", isOptional: false):
             problems.report(
-                "type", at: stored.type, "an attribute of type `URL` is optional; write `URL?`",
+                "type", at: stored.type,
+                "an attribute of type `URL` must be optional; write `URL?`",
                 fix: stored.replacingType(with: "\(stored.type.trimmed)?"))
         case .builtIn(let type, let attributeType, let isOptional):
             return AttributeCode(type: type, builtIn: attributeType, isOptional: isOptional)
         case .members(let element, _):
             problems.report(
                 "relationship", at: stored.type,
-                "`\(stored.name.text)` refers to several `\(element.trimmed)`; write `@Relationship(inverse: \\.…)` before it, with the name of the inverse",
+                "`\(stored.name.text)` refers to several `\(element.trimmed)`; write `@Relationship(inverse: \\.…)` before the property, with the name of the inverse",
                 fix: stored.addingRelationship)
         case .values:
             problems.reportValues(of: stored)
@@ -121,7 +122,8 @@ struct ModelProperty {
         let inverse = inverse(stored, arguments, &problems)
         if let value = stored.initialValue, !value.isEmpty {
             problems.report(
-                "default", at: value.expression, "a relationship has no default value; remove it")
+                "default", at: value.expression,
+                "a relationship cannot have a default value; remove the initial value")
         }
         guard let type, let inverse else { return nil }
         let name = stored.name.plainText
@@ -147,7 +149,7 @@ struct ModelProperty {
         case .named(let type, isOptional: false):
             problems.report(
                 "type", at: stored.type,
-                "a to-one relationship is optional; write `\(type.trimmed)?`",
+                "a to-one relationship must be optional; write `\(type.trimmed)?`",
                 fix: stored.replacingType(with: "\(type.trimmed)?"))
         case .values:
             problems.reportValues(of: stored)
@@ -156,7 +158,7 @@ struct ModelProperty {
         case .builtIn, .unsupported:
             problems.report(
                 "type", at: stored.type,
-                "`\(stored.type.trimmed)` is not the type of a relationship; write `X?`, `Set<X>` or `[X]` for a model class `X`"
+                "`\(stored.type.trimmed)` cannot be the type of a relationship; write `X?`, `Set<X>` or `[X]` for a model class `X`"
             )
         }
         return nil
@@ -176,7 +178,7 @@ struct ModelProperty {
         guard let name = inverse.keyPathProperty else {
             problems.report(
                 "inverse", at: inverse,
-                "the inverse is one property after `\\.`, as in `@\(relationship.plainName)(inverse: \\.team)`"
+                "the inverse must be a single property after `\\.`, as in `@\(relationship.plainName)(inverse: \\.team)`"
             )
             return nil
         }
@@ -192,13 +194,13 @@ extension Problems {
         guard let alternative else {
             report(
                 "type", at: stored.type,
-                "`\(name)` is not the type of \(kind); write `@Transient` before the property to leave it out"
+                "`\(name)` cannot be the type of \(kind); write `@Transient` before the property to leave it out"
             )
             return
         }
         report(
             "type", at: stored.type,
-            "`\(name)` is not the type of \(kind); write `\(alternative)`",
+            "`\(name)` cannot be the type of \(kind); write `\(alternative)`",
             fix: stored.replacingType(with: alternative))
     }
 
@@ -206,7 +208,7 @@ extension Problems {
     mutating func reportValues(of stored: StoredProperty) {
         report(
             "type", at: stored.type,
-            "`\(stored.type.trimmed)` is not the type of an attribute or a relationship; wrap it in a struct that conforms to `CodableAttribute`"
+            "`\(stored.type.trimmed)` cannot be the type of an attribute or a relationship; wrap it in a struct that conforms to `CodableAttribute`"
         )
     }
 }

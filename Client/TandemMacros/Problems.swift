@@ -19,7 +19,7 @@ struct Problems {
                 fixIts: fix.map { [$0] } ?? []))
     }
 
-    /// Passes the errors to the compiler, in the order of their places.
+    /// Passes the errors to the compiler, in the order of their positions.
     func emit(in context: some MacroExpansionContext) {
         for diagnostic in diagnostics.sorted(by: { $0.position < $1.position }) {
             context.diagnose(diagnostic)

@@ -12,7 +12,7 @@ struct PropertyArguments {
     /// The arguments without labels, in order.
     private(set) var unlabelled: [ExprSyntax] = []
 
-    /// Reads the arguments, but not the name and the options.
+    /// Reads the arguments, without interpreting the name and the options.
     init(_ attribute: AttributeSyntax?) {
         guard let list = attribute?.arguments?.as(LabeledExprListSyntax.self) else { return }
         for argument in list {
@@ -24,7 +24,7 @@ struct PropertyArguments {
         }
     }
 
-    /// Reads the arguments, and reports a name that is not a plain text.
+    /// Reads the arguments, and reports a name that is not a plain string literal.
     init(_ attribute: AttributeSyntax?, _ problems: inout Problems) {
         self.init(attribute)
         for value in unlabelled {

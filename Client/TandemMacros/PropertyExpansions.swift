@@ -3,8 +3,8 @@ public import SwiftSyntax
 import SwiftSyntaxBuilder
 public import SwiftSyntaxMacros
 
-/// The expansion of `@Attribute`, `@Relationship` and `@Transient`: nothing, because `@Model` reads
-/// them.
+/// The expansion of `@Attribute`, `@Relationship` and `@Transient`: no code, because `@Model` reads
+/// these macros.
 open class PropertyExpansion: PeerMacro {
     /// Returns nothing, and reports a use outside a class with `@Model`.
     public static func expansion(
@@ -16,7 +16,7 @@ open class PropertyExpansion: PeerMacro {
     }
 }
 
-/// The expansion of `#Index` and `#Unique`: nothing, because `@Model` reads them.
+/// The expansion of `#Index` and `#Unique`: no code, because `@Model` reads these macros.
 open class PropertyListExpansion: DeclarationMacro {
     /// Returns nothing, and reports a use outside a class with `@Model`.
     public static func expansion(
@@ -28,7 +28,7 @@ open class PropertyListExpansion: DeclarationMacro {
 }
 
 extension MacroExpansionContext {
-    /// Reports a macro outside a class with `@Model`, where nothing reads it.
+    /// Reports a macro outside a class with `@Model`, where it has no effect.
     fileprivate func reportOutsideModel(_ node: some SyntaxProtocol, name: String) {
         let owner = lexicalContext.first?.as(ClassDeclSyntax.self)
         guard owner?.attributes.first(named: "Model") == nil else { return }

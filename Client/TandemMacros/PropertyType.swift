@@ -7,14 +7,14 @@ enum PropertyType {
     case named(TypeSyntax, isOptional: Bool)
     /// A type of the standard library or Foundation with its attribute type, such as `int`.
     case builtIn(TypeSyntax, attributeType: String, isOptional: Bool)
-    /// A set or, if ordered, an array.
+    /// A collection of objects: a set or, if ordered, an array.
     case members(TypeSyntax, isOrdered: Bool)
     /// A collection whose elements are not objects, such as `[String]`.
     case values
     /// A type that no property of an entity can have, with the type to use instead.
     case unsupported(alternative: String?)
 
-    /// Reads the type of an attribute, or that of a relationship.
+    /// Reads the type of an attribute or a relationship.
     init(_ type: TypeSyntax, ofRelationship: Bool = false) {
         if let wrapped = Self.wrapped(type) {
             self = PropertyType(wrapped, ofRelationship: ofRelationship).optional
@@ -56,7 +56,7 @@ enum PropertyType {
             element, ofRelationship: ofRelationship)
         {
             guard isOptional else { return .members(element, isOrdered: isOrdered) }
-            // Reported with the type without `?`.
+            // The error suggests the type without `?`.
             return PropertyType.members(type, isOrdered: isOrdered).optional
         }
         let isBytes = isOrdered && libraryName(of: element)?.name == "UInt8"
@@ -87,10 +87,10 @@ enum PropertyType {
         return arguments.first
     }
 
-    /// Returns the last component of a name that may be one of the standard library or Foundation,
-    /// and its generic arguments.
+    /// Returns the last component of a name that may be a type of the standard library or
+    /// Foundation, and its generic arguments.
     ///
-    /// Returns nil for a member of anything but these modules, such as `Shift.Date`.
+    /// Returns nil for a member of anything except these modules, such as `Shift.Date`.
     private static func libraryName(
         of type: TypeSyntax
     ) -> (name: String, arguments: [TypeSyntax])? {
@@ -111,7 +111,7 @@ enum PropertyType {
     /// The modules with built-in types.
     static let libraries: Set = ["Swift", "Foundation", "FoundationEssentials"]
 
-    /// The names of built-in types that a model class of an app may have, too.
+    /// The names of built-in types that an app's model class may also have.
     private static let classNames: Set = ["Character", "Data", "Date", "Decimal", "URL", "UUID"]
 
     private static let attributeTypes = [

@@ -8,15 +8,15 @@ struct StoredProperty {
     let name: TokenSyntax
     let type: TypeSyntax
     let initialValue: DefaultValue?
-    /// `@Attribute`, if it is there.
+    /// The property's `@Attribute`, if there is one.
     let attribute: AttributeSyntax?
-    /// `@Relationship`, if it is there.
+    /// The property's `@Relationship`, if there is one.
     let relationship: AttributeSyntax?
     private let variable: VariableDeclSyntax
 
     /// Reads a declaration.
     ///
-    /// Fails for a computed, static or transient property, and after reporting a problem.
+    /// Fails for a computed, static or transient property, and if it reports a problem.
     init?(_ variable: VariableDeclSyntax, _ problems: inout Problems) {
         attribute = variable.attributes.first(named: "Attribute")
         relationship = variable.attributes.first(named: "Relationship")
@@ -28,7 +28,7 @@ struct StoredProperty {
         if let attribute, relationship != nil {
             problems.report(
                 "annotation", at: attribute,
-                "a property is an attribute or a relationship; remove `@Attribute`")
+                "a property cannot be both an attribute and a relationship; remove `@Attribute`")
             return nil
         }
         (name, type) = (binding.name, binding.type)
@@ -37,7 +37,7 @@ struct StoredProperty {
 
     // MARK: Checks
 
-    /// Returns whether a declaration is of a stored property that belongs to the entity.
+    /// Returns whether a declaration declares a stored property that belongs to the entity.
     ///
     /// Reports an annotation of any other property.
     private static func isStored(
@@ -64,7 +64,7 @@ struct StoredProperty {
         return false
     }
 
-    /// Returns whether the declaration is of a kind that an entity can have.
+    /// Returns whether an entity supports this kind of declaration; otherwise reports it.
     private static func isSupported(
         _ variable: VariableDeclSyntax, _ problems: inout Problems
     ) -> Bool {
@@ -72,7 +72,7 @@ struct StoredProperty {
             let new = variable.bindingSpecifier.with(\.tokenKind, .keyword(.var))
             problems.report(
                 "let", at: variable.bindingSpecifier,
-                "a property of an entity is a `var`; write `@Transient` before a constant",
+                "a property of an entity must be a `var`; write `@Transient` before a constant",
                 fix: .replacing("write `var`", variable.bindingSpecifier, with: new))
             return false
         }
@@ -80,13 +80,13 @@ struct StoredProperty {
         for modifier in variable.modifiers where kinds.contains(modifier.name.text) {
             problems.report(
                 "modifier", at: modifier,
-                "a property of an entity is not `\(modifier.name.text)`; write `@Transient` before it to leave it out"
+                "a property of an entity cannot be `\(modifier.name.text)`; write `@Transient` before the property to leave it out"
             )
             return false
         }
         if let managed = variable.attributes.first(named: "Managed") {
             problems.report(
-                "annotation", at: managed, "`@Model` adds `@Managed` itself; remove it here")
+                "annotation", at: managed, "`@Model` adds `@Managed`; remove it from the property")
             return false
         }
         return true
@@ -101,7 +101,7 @@ struct StoredProperty {
         else {
             problems.report(
                 "binding", at: variable.bindings,
-                "each property of an entity has a declaration of its own; split this one")
+                "each property of an entity needs its own declaration; split this declaration")
             return nil
         }
         guard let type = binding.typeAnnotation?.type else {

@@ -3,8 +3,8 @@ public import Tandem
 
 /// A service that processes the changes of a class's objects in order, each at least once.
 ///
-/// It is a consumer of the journal (``Tandem/JournalConsumer``) in a group of services, which
-/// starts it, and stops it when the process is asked to end.
+/// The service is a consumer of the journal (``Tandem/JournalConsumer``) that a `ServiceGroup`
+/// starts and stops.
 ///
 ///     let mailer = ConsumerService("mailer", of: Item.self, in: container) { change in
 ///         if change.after?[\.isDone] == true { try await send("\(change.author) completed one") }
@@ -12,7 +12,8 @@ public import Tandem
 ///     try await ServiceGroup(services: [mailer], logger: logger).run()
 ///
 /// A save is acknowledged after its last change was processed, and delivered again as a whole if
-/// the service ends before. On a graceful shutdown, the change that is being processed is finished.
+/// the service ends before that. On a graceful shutdown, the change that is being processed is
+/// finished.
 public struct ConsumerService<Object: ManagedEntity>: Service {
     private let name: String
     private let container: PersistentContainer
@@ -23,7 +24,7 @@ public struct ConsumerService<Object: ManagedEntity>: Service {
     /// - Parameters:
     ///   - name: The consumer's name. A new consumer begins at the journal's end.
     ///   - type: The class.
-    ///   - container: The container whose connection holds the name.
+    ///   - container: The container whose connection registers the name.
     ///   - properties: The properties whose changes are delivered; empty for all.
     ///   - authors: The authors whose changes are delivered; empty for all.
     ///   - process: Processes a change; an error ends the service, without an acknowledgement.
@@ -38,9 +39,9 @@ public struct ConsumerService<Object: ManagedEntity>: Service {
 
     /// Processes changes until the group shuts down.
     ///
-    /// A lost connection is waited for. Throws the errors of
-    /// ``Tandem/PersistentContainer/consumer(named:at:)``, among them `consumerInUse` while another
-    /// process holds the name, those of the sequence, of
+    /// If the connection is lost, the service waits until it is restored. Throws the errors of
+    /// ``Tandem/PersistentContainer/consumer(named:at:)``, for example `consumerInUse` while
+    /// another process uses the name, and those of the sequence, of
     /// ``Tandem/JournalConsumer/acknowledge(_:)-(Position)`` and of `process`.
     public func run() async throws {
         let consumer = try await container.consumer(named: name)

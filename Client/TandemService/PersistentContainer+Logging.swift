@@ -16,8 +16,8 @@ extension PersistentContainer {
     /// | notice | `connection lost`, `restored`, `readOnly`, `writable` | position, reason |
     ///
     /// Operations that `TANDEM_DEBUG` names are logged whatever the logger's level, and no longer
-    /// written to standard error. The logger's level is read once, by this call. Cost: making the
-    /// texts of each operation that is logged; two readings of the clock for one that is not.
+    /// written to standard error. The logger's level is read once, by this call. Cost: formatting
+    /// each logged operation, and two readings of the clock for any other operation.
     public func log(to logger: Logger) { log(to: logger, always: OperationLog.namedTopics) }
 
     /// Logs operations of these topics whatever the logger's level.

@@ -15,8 +15,8 @@ extension PersistentContainer {
     /// | `tandem_operation_duration` | timer | `operation`: merge, fetch, fault, save |
     /// | `tandem_operation_failures` | counter | `operation`: also connect |
     ///
-    /// The daemon's own metrics are printed by `tandem metrics`. Cost: for each operation, making
-    /// the texts that a log would have, and two calls of the backend.
+    /// `tandem metrics` prints the daemon's own metrics. Cost: for each operation, formatting it as
+    /// for a log, and two calls of the backend.
     /// - Parameter factory: The backend; by default the one of `MetricsSystem`.
     public func measure(with factory: any MetricsFactory = MetricsSystem.factory) {
         let meters = Dictionary(

@@ -46,7 +46,7 @@ import Testing
     @Test func `a row of shared names without its suite is found`() {
         let page = """
             words
-            | Name | Here | Held by |
+            | Name | Here | Verified by |
             |---|---|---|
             | a | b | OneTests, OtherTests of the daemon |
             | c | d | OneTests, GoneTests |

@@ -16,7 +16,7 @@ enum SuiteRules {
                 isInTable = false
                 continue
             }
-            if last.contains("Held by") {
+            if last.contains("Verified by") {
                 isInTable = true
             } else if isInTable, last.contains(where: { $0 != "-" }) {
                 named += last.split(separator: ",", omittingEmptySubsequences: false).map {

@@ -2,11 +2,11 @@ package import TandemModel
 
 /// Decodes the changes of transactions under the models of their positions, with current names.
 ///
-/// State: the models of the journal as far as they are known, and the names that follow from them.
+/// State: the known models of the journal, and the current names derived from them.
 package struct ChangeDecoder: Sendable {
     /// The known models.
     package private(set) var timeline: ModelTimeline
-    /// The names by the version of the model and the entity, for the newest known model.
+    /// The current names by model version and entity.
     private var names: [NamesKey: PropertyNames] = [:]
 
     private struct NamesKey: Hashable {
@@ -124,7 +124,7 @@ package struct DecodedChange: Sendable {
 
     var after: DecodedValues? { change.row.map { DecodedValues(row: $0, names: names) } }
 
-    /// The members that to-many relationships gained and lost, by current name.
+    /// The members added to and removed from to-many relationships, by current name.
     var members: [String: HistoryMembers] {
         var members: [String: HistoryMembers] = [:]
         for link in change.links {

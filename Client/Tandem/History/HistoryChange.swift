@@ -22,7 +22,7 @@ public enum HistoryChangeKind: String, Hashable, Sendable, CaseIterable {
 ///
 /// The values are those of the object at the change's position, decoded under the model of that
 /// position. Properties and entities have the names of the newest model. A property that was
-/// removed since has its last name.
+/// removed since keeps its last name.
 ///
 /// Tools that have no class use ``ManagedObject`` as `Object`, and read values by name.
 public struct HistoryChange<Object: ManagedObject>: Sendable, Identifiable {
@@ -59,7 +59,7 @@ public struct HistoryChange<Object: ManagedObject>: Sendable, Identifiable {
     /// members.
     public var changed: Set<String> { decoded.changed }
 
-    /// Whether a property is one of the ``changed`` ones.
+    /// Returns whether a property is one of the ``changed`` ones.
     ///
     ///     if change.changes(\.done), change.after?[\.done] == true { … }
     ///
@@ -74,7 +74,7 @@ public struct HistoryChange<Object: ManagedObject>: Sendable, Identifiable {
     /// The values after the change; nil for a delete and a touch.
     public var after: HistoryValues<Object>? { decoded.after.map { HistoryValues($0) } }
 
-    /// The members that to-many relationships gained and lost, by name.
+    /// The members added to and removed from to-many relationships, by name.
     ///
     /// A relationship whose members did not change is left out.
     public var members: [String: HistoryMembers] { decoded.members }
@@ -94,13 +94,13 @@ extension HistoryChange: CustomStringConvertible {
     }
 }
 
-/// The members that a to-many relationship gained and lost in a save.
+/// The members that a save added to, removed from or moved in a to-many relationship.
 public struct HistoryMembers: Hashable, Sendable {
     /// The members that were added.
     public private(set) var added: [ObjectID] = []
     /// The members that were removed.
     public private(set) var removed: [ObjectID] = []
-    /// The members that have another place in an ordered relationship.
+    /// The members whose rank in an ordered relationship changed.
     public private(set) var moved: [ObjectID] = []
 
     /// Records a link; the removal of a moved member precedes its addition.

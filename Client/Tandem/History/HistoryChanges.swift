@@ -4,22 +4,21 @@
 ///         print(change.position, change.id, change.after?[\.title] ?? "deleted")
 ///     }
 ///
-/// The sequence ends at the journal's end, unless it follows; a following one continues with every
-/// later save. It also ends, without an error, as soon as its task is cancelled.
+/// The sequence ends at the journal's end, unless it follows: a following sequence continues with
+/// every later save. A sequence also ends, without an error, as soon as its task is cancelled.
 ///
 /// Iterating throws:
-/// - `historyExpired` if the journal no longer reaches back to the position, if the store was
-///   replaced or restored, or if the model of a change is no longer in the journal. To recover,
-///   fetch a snapshot with a context, and continue after the context's
-///   ``ManagedObjectContext/position``. Don't continue after a position that was read separately,
-///   for example by ``PersistentContainer/end()``: changes saved between that read and the fetch
-///   would be delivered twice or never.
+/// - `historyExpired` if the journal no longer contains the position or the model of a change, or
+///   if the store was replaced or restored. To recover, fetch a snapshot with a context, and
+///   continue after the context's ``ManagedObjectContext/position``. Don't continue after a
+///   position that was read separately, for example by ``PersistentContainer/end()``: changes saved
+///   between that read and the fetch would be delivered twice or never.
 /// - `unknownEntity` and `unknownProperty` if the newest model lacks a name of the filter.
-/// - `disconnected` if the container is closed, or if no daemon is reached at first. A following
-///   sequence waits for a daemon that is restarted.
+/// - `disconnected` if the container is closed, or if no daemon can be reached at the start. A
+///   following sequence waits for a daemon that is restarted.
 /// - `limitExceeded` if more than half of the connection's requests wait for new changes.
 ///
-/// Cost: one request for each 1,000 transactions, and one for each wait at the end.
+/// Cost: one request for each 1,000 transactions, and one for each wait at the journal's end.
 public struct HistoryChanges<Object: ManagedObject>: AsyncSequence, Sendable {
     /// A change of one object.
     public typealias Element = HistoryChange<Object>

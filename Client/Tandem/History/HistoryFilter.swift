@@ -15,9 +15,9 @@ public struct HistoryFilter: Hashable, Sendable {
     public var entities: [String]
     /// The properties by entity, subentities included; all if empty.
     ///
-    /// A change has to change, insert or delete a value of one of them.
+    /// A change matches if it inserts, changes or deletes the value of one of them.
     public var properties: [String: [String]]
-    /// The authors; a change has to be saved by one of them, or by anyone if empty.
+    /// The authors whose changes are included; all if empty.
     public var authors: [String]
     /// The objects whose changes are included; all if empty.
     public var objects: [ObjectID]
@@ -55,7 +55,7 @@ public struct HistoryFilter: Hashable, Sendable {
 
     // MARK: The client's part
 
-    /// Returns whether a change of a matching transaction matches itself.
+    /// Returns whether a single change of a matching transaction matches.
     ///
     /// The daemon does not evaluate properties under earlier models, and sends the other changes of
     /// a matching transaction as well.
@@ -99,7 +99,7 @@ public struct HistoryFilter: Hashable, Sendable {
         else {
             throw TandemError(
                 .limitExceeded,
-                "a filter of the history can name at most \(WireLimits.historyObjects) objects, "
+                "a history filter can name at most \(WireLimits.historyObjects) objects, "
                     + "\(WireLimits.names) authors and as many properties, including those of "
                     + "subentities; use several filters")
         }

@@ -1,7 +1,7 @@
 import TandemModel
 import TandemWire
 
-/// Reads the journal page by page after a position, and waits for its continuation.
+/// Reads the journal page by page after a position, and waits for new transactions.
 ///
 /// Every request carries the position, so that a reader never continues in another log: the
 /// connection fails the request with `historyExpired` if the daemon has another log or epoch.
@@ -32,9 +32,10 @@ struct HistoryReader: Sendable {
 
     private var connection: Connection { core.connection }
 
-    /// Returns the matching changes of the next page that has any.
+    /// Returns the matching changes of the next page that contains any.
     ///
-    /// Returns nil at the journal's end, unless the reader follows, and if the task is cancelled.
+    /// Returns nil if the task is cancelled, and at the journal's end if the reader does not
+    /// follow.
     mutating func next() async throws(TandemError) -> [DecodedChange]? {
         while true {
             if isAtEnd {
@@ -60,7 +61,7 @@ struct HistoryReader: Sendable {
         }
     }
 
-    /// Acknowledges saves without a match, if everything before them is acknowledged.
+    /// Acknowledges saves without a match, if all matching saves before them are acknowledged.
     ///
     /// Without this, a consumer whose filter rarely matches would expire.
     private func acknowledgeSkipped() async throws(TandemError) {
@@ -154,8 +155,7 @@ struct HistoryReader: Sendable {
         return true
     }
 
-    /// Waits until the journal continues after the position; returns false if the task was
-    /// cancelled.
+    /// Waits for a transaction after the position; returns false if the task was cancelled.
     private func waitForMore() async throws(TandemError) -> Bool {
         guard position.number < .max else {
             throw TandemError.afterEnd(
@@ -165,8 +165,8 @@ struct HistoryReader: Sendable {
             try state.daemon.beginWaiting()
         }
         defer { connection.state.withLock { $0.daemon.endWaiting() } }
-        // The wait ends by an answer, by a reconnection to another log, or by cancellation. The
-        // daemon only needs some limit.
+        // The wait ends with an answer, a reconnection to another log, or a cancellation. The
+        // timeout is required, but never reached.
         let sync = Sync(number: position.number + 1, timeoutMilliseconds: .max)
         switch await connection.answerUnlessCancelled(.sync(sync), at: position) {
         case .success: return true
@@ -177,15 +177,15 @@ struct HistoryReader: Sendable {
         }
     }
 
-    /// Whether a following reader tries again after an error: the daemon may be restarting.
+    /// Returns whether a following reader tries again after an error: the daemon may be restarting.
     private func isPatient(with error: TandemError) -> Bool {
         follows && (error.code == .disconnected || error.code == .timeout)
             && connection.ending == nil
     }
 
     private static let pageTransactions: UInt32 = 1_000
-    /// The number of transactions without a match that are acknowledged at once.
+    /// The number of transactions without a match after which they are acknowledged.
     ///
-    /// A transaction has at most 16 MiB, so fewer than the default cap of the journal are retained.
+    /// A transaction has at most 16 MiB, so these stay below the default cap of the journal.
     static let skippedTransactions: UInt64 = 128
 }

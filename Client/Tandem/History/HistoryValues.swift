@@ -8,9 +8,9 @@ public import TandemModel
 ///     change.after?["title"]          // .string("Two")
 ///     change.after?[\.title]          // "Two"
 ///
-/// A text or data that is too long for a row is a reference here: by name, the reference, whose
-/// content ``PersistentContainer/text(of:)`` and ``PersistentContainer/content(of:)`` return while
-/// the store has it; by key path, nil.
+/// Text or data that is too long for a row reads as a reference by name, and as nil by key path.
+/// ``PersistentContainer/text(of:)`` and ``PersistentContainer/content(of:)`` return the content of
+/// a reference while the store has it.
 public struct HistoryValues<Object: ManagedObject>: Sendable {
     private let decoded: DecodedValues
 
@@ -21,7 +21,8 @@ public struct HistoryValues<Object: ManagedObject>: Sendable {
 
     /// Returns the value of an attribute or a to-one relationship by its current name.
     ///
-    /// `null` if it had no value; nil if the object had no such property at that position.
+    /// The value is `null` if the property had no value; nil if the object had no such property at
+    /// that position.
     public subscript(name: String) -> Value? { decoded[name] }
 
     /// Returns the id at the end of a to-one relationship, or nil if it had no target.
@@ -75,7 +76,7 @@ public struct HistoryValues<Object: ManagedObject>: Sendable {
             let names = try KeyPathRecorder.path(of: property).names
             if names.count == 1 { return names[0] }
             preconditionFailure(
-                "A change has the properties of its own object, but the key path has \(names).")
+                "A change has only properties of its own object, but the key path names \(names).")
         } catch {
             preconditionFailure("A change cannot be read by this key path: \(error.message).")
         }

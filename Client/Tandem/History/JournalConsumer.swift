@@ -18,8 +18,8 @@ import TandemWire
 /// covers the changes of all classes. Saves without a matching change are acknowledged
 /// automatically once every earlier matching save is.
 ///
-/// One connection at a time reads as a consumer, from its registration until it ends. Another
-/// connection that registers or acknowledges under the name gets `consumerInUse`.
+/// Only one connection at a time can use a consumer, from the registration until the connection
+/// ends. Any other connection that registers or acknowledges under the name gets `consumerInUse`.
 ///
 /// The daemon limits the journal that it keeps for consumers. A consumer that exceeds the limit is
 /// expired: iterating and ``acknowledge(_:)-(Position)`` throw `historyExpired`. It then has to
@@ -39,7 +39,7 @@ public struct JournalConsumer: Sendable {
         progress = ConsumerProgress(name, acknowledged, core)
     }
 
-    /// The last position that was acknowledged, at the registration or since.
+    /// The last acknowledged position, as of the registration or a later acknowledgement.
     public var acknowledged: Position { progress.acknowledged }
 
     /// Returns the changes of a class after the acknowledged position.
@@ -49,7 +49,7 @@ public struct JournalConsumer: Sendable {
     /// Traps if a key path is not a single `@Managed` property.
     /// - Parameters:
     ///   - type: The class; changes of its subclasses are included.
-    ///   - properties: The properties of which a change has to change, insert or delete one; all
+    ///   - properties: The properties whose inserted, changed or deleted values are included; all
     ///     if empty.
     ///   - authors: The authors whose saves are included; all if empty.
     ///   - follows: Whether the sequence continues with later saves instead of ending.
@@ -76,7 +76,7 @@ public struct JournalConsumer: Sendable {
         changes(matching: filter, follows: follows)
     }
 
-    /// Returns the changes of a filter that was made for the class.
+    /// Returns the changes that match a filter made for the class.
     package func changes<Object>(
         matching filter: HistoryFilter, follows: Bool = true
     ) -> HistoryChanges<Object> {
@@ -101,9 +101,9 @@ public struct JournalConsumer: Sendable {
     /// The acknowledgement is durable after the daemon's next checkpoint. After a power failure,
     /// the last changes may be delivered again.
     ///
-    /// Throws `historyExpired` if the consumer is expired or the position is of another log,
-    /// `consumerInUse` if another connection has registered the name since this one was lost, and
-    /// `usage` if the consumer was removed.
+    /// Throws `historyExpired` if the consumer is expired or the position is of another log, and
+    /// `usage` if the consumer was removed. Throws `consumerInUse` if another connection has
+    /// registered the name since this connection was lost.
     @discardableResult
     public func acknowledge(_ position: Position) async throws -> Position {
         try await progress.acknowledge(position)

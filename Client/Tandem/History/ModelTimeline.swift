@@ -1,7 +1,6 @@
 package import TandemModel
 
-/// The models that a journal installed, by which each transaction is read with the model of its
-/// time.
+/// The models that were installed in a journal, each of which decodes the transactions of its time.
 ///
 /// A model change can move slots, so a row can't be read with another model.
 package struct ModelTimeline: Sendable {
@@ -48,7 +47,7 @@ package struct ModelTimeline: Sendable {
 
     /// Returns the models after another one, oldest first.
     ///
-    /// They are complete if that model was returned by ``model(for:)``.
+    /// None is missing if `model` was returned by ``model(for:)``.
     package func models(after model: CompiledModel) -> [CompiledModel] {
         let versions = Dictionary(models.map { ($0.version, $0) }, uniquingKeysWith: { $1 })
         return versions.values.filter { $0.version > model.version }

@@ -1,7 +1,7 @@
 import TandemModel
 
-/// The objects that the rows of a cached list reach over the list's to-one key paths: for each row,
-/// one object per hop.
+/// The objects that the rows of a cached list reach through the list's to-one key paths: for each
+/// row, one object per hop.
 struct CachedLinks: Equatable {
     /// The reached objects, without duplicates.
     var objects: [ObjectReference] = []
@@ -31,7 +31,7 @@ struct CachedLinks: Equatable {
 
     /// Reads the binary form of the links of `rows` rows.
     ///
-    /// Throws `CodingError`, for example if a place is beyond the last object.
+    /// Throws `CodingError`, for example if an index is out of range.
     init(of rows: Int, from reader: inout ByteReader) throws(CodingError) {
         let count = try reader.count(itemBytes: 10)
         objects.reserveCapacity(count)
@@ -42,7 +42,7 @@ struct CachedLinks: Equatable {
         hops = try reader.count()
         let (all, overflow) = rows.multipliedReportingOverflow(by: hops)
         guard !overflow, all <= reader.remaining else {
-            throw CodingError(expected: "what \(rows) rows reach", offset: reader.offset)
+            throw CodingError(expected: "the links of \(rows) rows", offset: reader.offset)
         }
         places.reserveCapacity(all)
         for _ in 0..<all {

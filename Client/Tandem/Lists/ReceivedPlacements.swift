@@ -43,7 +43,7 @@ struct ReceivedPlacements {
         }
     }
 
-    /// The links of the rows, in the form of a cache; without hops if they are not known.
+    /// The links of the rows, in the form of a cache; with no hops if the links are unknown.
     var kept: CachedLinks {
         var links = CachedLinks()
         (links.objects, links.hops) = (reached, hops)

@@ -8,8 +8,8 @@ import TandemResults
 ///
 /// The file shows whether it is usable. It has a hash of the request and the model, a position with
 /// log and epoch, and the version of the Unicode tables by which its sort keys were folded. A
-/// usable list is brought forward by the journal's changes since its position, so it is never
-/// stale. Any other file is ignored and replaced.
+/// usable list is updated with the journal's changes since its position, so it is never stale. Any
+/// other file is ignored and replaced.
 ///
 /// Format, little-endian, by ``ByteWriter``:
 /// - the format's name and the version of the Unicode tables, as text,
@@ -18,7 +18,7 @@ import TandemResults
 /// - the section names,
 /// - for each row its number, entity tag, the index of its section name, and its sort key,
 /// - ``CachedLinks``,
-/// - the hash of all bytes before.
+/// - the hash of all preceding bytes.
 struct SectionCache: Equatable {
     var request: StableHash
     var position: Position
@@ -137,7 +137,7 @@ struct SectionCacheDirectory: Sendable {
 
     /// Saves a list; returns whether that succeeded.
     ///
-    /// Errors are not reported, because a list works without a cache.
+    /// Errors are ignored, because a list works without a cache.
     @discardableResult
     func save(_ cache: SectionCache, as name: String) -> Bool {
         do throws(IOError) {

@@ -11,7 +11,7 @@
 ///     let scorer = Scorer(container: container)
 ///
 /// Adds the properties `container` and `context`, and `init(container:)` unless the actor declares
-/// an initializer. The context is made at its first use, so that it belongs to the actor.
+/// an initializer. The context is created at its first use, so that it belongs to the actor.
 /// - Parameters:
 ///   - name: The name under which the journal lists the saves; by default, that of the actor.
 ///   - mergesAutomatically: Whether the context merges saves by others automatically.

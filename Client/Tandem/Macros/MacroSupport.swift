@@ -18,7 +18,7 @@ public struct InverseName: Sendable {
 }
 
 extension AttributeType {
-    /// The type of the attribute values that a Swift type converts to.
+    /// Creates the type of the attribute values to which a Swift type converts.
     ///
     ///     Attribute("level", AttributeType(of: Level.self))
     public init<Converted: AttributeConvertible>(of type: Converted.Type) {
@@ -41,9 +41,9 @@ extension URL {
 }
 
 extension Managed {
-    /// Creates a wrapper of the property with a name; the macro `Model` uses it.
+    /// Creates a wrapper for the property with this name; used by the macro `Model`.
     ///
-    /// The initial value is never evaluated here: it is the default of the entity's attribute.
+    /// The initial value is never evaluated: it is the default of the entity's attribute.
     public init(wrappedValue: @autoclosure () -> Value, declaring name: String) {
         self.init(name)
     }

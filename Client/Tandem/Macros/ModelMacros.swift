@@ -16,8 +16,8 @@ public import TandemModel
 /// ``ManagedEntity``. <doc:Macros> shows the expansion.
 /// - Parameters:
 ///   - name: The name of the entity; by default, that of the class.
-///   - parent: The superclass if it is a model class; nil if another class lies between this one
-///     and ``ManagedObject``.
+///   - parent: The superclass if it is a model class; nil if the superclass is another class
+///     without an entity.
 ///   - renamedFrom: The name of the entity in an earlier model.
 @attached(member, names: named(entity), named(checkInverses))
 @attached(memberAttribute)
@@ -41,7 +41,7 @@ public macro Attribute(
     renamedFrom: String? = nil
 ) = #externalMacro(module: "TandemMacroPlugin", type: "PropertyMacro")
 
-/// Names an attribute unlike its Swift property, and sets its options.
+/// Gives an attribute another name than its Swift property, and sets its options.
 ///
 ///     @Attribute("zone_name", .indexed, renamedFrom: "region") var zone: String
 @attached(peer)

@@ -15,7 +15,7 @@
 ///     let window = LoopActor.assumeIsolated { Window(container) }
 ///
 /// The context merges saves of other processes in the loop, and its lists report them there.
-/// Blocking operations block the loop; awaited ones let it run. <doc:MainLoops> has whole programs.
+/// Blocking operations block the loop; awaited ones let it run. <doc:MainLoops> has examples.
 @globalActor public actor LoopActor {
     /// The actor.
     public static let shared = LoopActor()

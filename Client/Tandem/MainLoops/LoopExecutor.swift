@@ -1,7 +1,7 @@
 import TandemIO
 public import TandemModel
 
-/// A serial executor whose jobs a program's own main loop runs, such as the loop of GLib or Qt.
+/// A serial executor whose jobs run in a program's own main loop, such as that of GLib or Qt.
 ///
 /// The loop waits for ``fileDescriptor`` and calls ``drain()`` when it is readable. Use it through
 /// ``LoopActor`` if the loop runs on the program's main thread. For a loop on another thread,
@@ -62,17 +62,17 @@ public final class LoopExecutor: SerialExecutor {
 
     // MARK: The loop
 
-    /// A descriptor that is readable while jobs wait; valid as long as the executor.
+    /// A descriptor that is readable while jobs are queued; valid for the lifetime of the executor.
     ///
     /// Wait for it with `poll`, `epoll`, `g_unix_fd_add` or a `QSocketNotifier`, and then call
     /// ``drain()``, which makes it unreadable. Never read from it.
     public var fileDescriptor: Int32 { wake.descriptor }
 
-    /// Sets a handler that is called when a job arrives and no other waits, or removes it.
+    /// Sets or removes a handler that is called when a job is added to an empty queue.
     ///
     /// Use it for a loop that can't wait for a descriptor, such as SDL's: post an event that makes
     /// the loop call ``drain()``. The handler is called on any thread, must be quick, and must not
-    /// drain. If jobs wait already, it is called at once.
+    /// drain. If jobs are queued already, it is called at once.
     ///
     ///     LoopExecutor.main.onWork { SDL_PushEvent(&wakeUpEvent) }
     public func onWork(_ handler: (@Sendable () -> Void)?) {
@@ -83,12 +83,11 @@ public final class LoopExecutor: SerialExecutor {
         if hasWork { handler?() }
     }
 
-    /// Runs the waiting jobs; call it on the loop's thread when ``fileDescriptor`` is readable.
+    /// Runs the queued jobs; call it on the loop's thread when ``fileDescriptor`` is readable.
     ///
-    /// Jobs that these jobs start are left for the next call, so that the loop handles its other
-    /// events in between. A nested call, as from the loop of a modal dialog that a job has opened,
-    /// runs nothing: an actor's jobs can't run in the middle of another one. Traps on another
-    /// thread.
+    /// Jobs that are added meanwhile wait for the next call, so that the loop handles other events
+    /// in between. A nested call, as from the loop of a modal dialog that a job has opened, runs
+    /// nothing: an actor's jobs can't run in the middle of another one. Traps on another thread.
     ///
     ///     while poll(&descriptors, 2, -1) > 0 {
     ///         if descriptors[0].revents != 0 { LoopExecutor.main.drain() }
@@ -97,7 +96,7 @@ public final class LoopExecutor: SerialExecutor {
     public func drain() {
         precondition(
             isCurrent, "drain() must be called on the thread of the loop, not on another one.")
-        // Before the jobs are taken, so that none arrives unnoticed.
+        // Cleared before the jobs are removed, so that a job that is added later signals again.
         wake.clear()
         let jobs = state.withLock { state -> [UnownedJob]? in
             guard !state.isDraining else { return nil }
@@ -111,7 +110,7 @@ public final class LoopExecutor: SerialExecutor {
             state.isDraining = false
             return !state.jobs.isEmpty
         }
-        // A nested call may have cleared the signal of these jobs.
+        // A nested call may have cleared the signal of the remaining jobs.
         guard hasMore else { return }
         wake.signal()
         state.withLock { $0.onWork }?()
@@ -131,7 +130,7 @@ public final class LoopExecutor: SerialExecutor {
     public func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         // When the lock is released, the loop may run the job, which may release the actor and with
-        // it this executor. So nothing of it is used afterwards.
+        // it this executor. So no member of the executor is used afterwards.
         let (wake, onWork) = state.withLock { state -> (WakeUp?, (@Sendable () -> Void)?) in
             state.jobs.append(job)
             return state.jobs.count == 1 ? (state.wake, state.onWork) : (nil, nil)

@@ -37,20 +37,23 @@ public enum ObserverEvent: Sendable {
     /// A gap of saves that can no longer be reported; the application should read its objects
     /// again.
     case missed(SaveGap)
-    /// The model no longer has what the observer needs; the error gives the reason.
+    /// The model lacks an entity or property of the observer's request; the error gives the reason.
     ///
-    /// The observer receives no saves until a model has it again. Then it first receives the gap.
+    /// The observer receives no saves until a later model fits the request. Then it first receives
+    /// the gap.
     case failed(TandemError)
 }
 
-/// Reports every save that changes objects of an entity that match a predicate before or after it.
+/// Reports the saves that change objects of an entity that match a predicate before or after the
+/// save.
 ///
 /// Use an observer if no list is needed. The observation ends when the observer is released, or
 /// with ``cancel()``.
 public final class ContextObserver {
     private weak var context: ManagedObjectContext?
     private var request: CompiledRequest?
-    /// The model that lacks what the observer needs, and the last position reported before it.
+    /// The model that lacks a part of the request, and the last position reported before that
+    /// model.
     private var unfit: (model: CompiledModel, since: Position)?
     private let declaration: FetchDescriptor
     private let handler: (ObserverEvent) -> Void

@@ -15,7 +15,8 @@ struct SaveMatcher: Sendable {
         guard !request.predicateUsesRelated else {
             throw TandemError(
                 .usage,
-                "the predicate of an observer or of saves can use an object's own values only")
+                "the predicate of an observer or of a sequence of saves can use only an object's own values"
+            )
         }
     }
 
@@ -59,7 +60,7 @@ struct SaveMatcher: Sendable {
     }
 }
 
-/// The rows of touched objects at the time of the touch, as far as jointly merged transactions
+/// The rows of touched objects at the time of the touch, if the transactions merged together
 /// contain them.
 struct TouchedRows {
     private var touched: Set<ObjectNumber> = []

@@ -1,15 +1,16 @@
 import TandemModel
 public import TandemQuery
 
-/// The saves that a container receives or a context merges, in journal order, filtered.
+/// A filtered sequence of the saves that a container receives or a context merges, in journal
+/// order.
 ///
 /// A container's sequence begins with the next save after the iteration starts. A context's
 /// sequence begins with the next save that the context merges.
 ///
 /// An iteration ends by throwing `limitExceeded` if it lags too far, and `historyExpired` if saves
 /// were missed, because the log has another epoch or does not reach back far enough. It throws
-/// `unknownEntity`, `unknownProperty` or `invalidPredicate` at the first save whose model lacks
-/// part of the filter. No save is left out silently.
+/// `unknownEntity`, `unknownProperty` or `invalidPredicate` at the first save whose model lacks a
+/// part of the filter. No save is skipped silently.
 public struct SaveSequence: AsyncSequence, Sendable {
     /// The payload of a save.
     public typealias Element = SavePayload
@@ -47,8 +48,9 @@ extension PersistentContainer {
     /// ``follow(_:)`` first.
     public var didSave: SaveSequence { saves() }
 
-    /// Returns the saves that change objects of an entity or its subentities, or that have an
-    /// author.
+    /// Returns the saves of an author that change objects of an entity or its subentities.
+    ///
+    /// An argument that is nil does not restrict the saves.
     public func saves(of entity: String? = nil, by author: String? = nil) -> SaveSequence {
         saves(SaveFilter(entity: entity, predicate: nil, author: author))
     }
@@ -62,9 +64,9 @@ extension PersistentContainer {
     /// iterating throws `usage`. A payload has the whole save. To learn which objects matched,
     /// observe with a context (``ManagedObjectContext/observe(_:where:_:)``).
     ///
-    /// A save is included without a match if the save itself does not contain what the predicate
-    /// needs. This concerns objects whose to-many relationships alone changed, through the inverse,
-    /// and texts too long for a row.
+    /// A save is also included if its content does not suffice to evaluate the predicate. This
+    /// concerns objects of which only to-many relationships changed, through the inverse, and texts
+    /// too long for a row.
     public func saves(
         of entity: String, where predicate: ObjectPredicate, by author: String? = nil
     ) -> SaveSequence {

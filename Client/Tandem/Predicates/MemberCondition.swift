@@ -74,7 +74,7 @@ extension ObjectPredicate {
 }
 
 extension QueryExpression {
-    /// Returns the expression as seen from the object bound to a variable.
+    /// Returns the expression evaluated on the object bound to a variable.
     ///
     /// Variables of nested subqueries are renamed.
     fileprivate func of(_ variable: String) -> QueryExpression {

@@ -2,15 +2,15 @@ import TandemQuery
 
 /// The values that all have to be non-nil for an optional of a `#Predicate` to be non-nil.
 ///
-/// The end of an optional chain does not always show that the chain ended early: a count over
-/// nothing is 0, although Swift's result is nil.
+/// The result of an optional chain does not always show that the chain ended early: the count of no
+/// members is 0, although Swift's result is nil.
 struct NonNilRequirement {
     /// The required values, each once; if there are none, the optional is never nil.
     private(set) var values: [QueryExpression] = []
 
     /// Returns the requirement with another value.
     ///
-    /// Values that the new one implies, such as earlier links of its key path, are removed.
+    /// Values implied by the new one, such as prefixes of its key path, are removed.
     func adding(_ value: QueryExpression) -> NonNilRequirement {
         if value.isNeverNil || values.contains(where: { $0.isNil(where: value) }) { return self }
         var result = self

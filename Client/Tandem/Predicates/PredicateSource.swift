@@ -5,7 +5,7 @@ public import TandemQuery
 /// A condition on objects, in any of the forms in which an app can write it.
 ///
 /// The forms are operators on key paths (``TypedPredicate``), Foundation's `#Predicate`, and text
-/// (``text(_:_:)``). They are exchangeable wherever a condition is expected:
+/// (``text(_:_:)``). They are interchangeable wherever a condition is expected:
 ///
 ///     try context.fetch(Team.self, where: \.wins > 3)
 ///     try context.fetch(Team.self, where: #Predicate { $0.wins > 3 })

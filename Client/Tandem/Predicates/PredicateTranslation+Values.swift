@@ -7,7 +7,7 @@ extension PredicateExpressions.Variable: TranslatedExpression {
         -> PredicateTranslation.Part
     {
         guard let value = translation.variables[key] else {
-            throw PredicateTranslation.unknown(self, "has no value here")
+            throw PredicateTranslation.unknown(self, "is not bound to a value")
         }
         return .value(value, or: nil)
     }
@@ -38,7 +38,7 @@ extension PredicateExpressions.KeyPath: TranslatedExpression {
         return path.isToMany ? .members(expression) : .value(expression, or: nil)
     }
 
-    /// `count` and `isEmpty`.
+    /// Translates `count` and `isEmpty`.
     private func translate(
         _ kind: CommonKeyPathKind, _ translation: inout PredicateTranslation
     ) throws(TandemError) -> PredicateTranslation.Part {

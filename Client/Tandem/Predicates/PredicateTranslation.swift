@@ -7,14 +7,14 @@ extension ObjectPredicate {
     ///
     /// - Objects, ``Managed`` properties, `id` and captured values may be compared, used in
     ///   arithmetic, and looked up in lists and ranges.
-    /// - Texts may be tested for containing or starting with other texts.
+    /// - Texts support `contains` and `starts(with:)`.
     /// - To-many relationships support `contains`, `allSatisfy`, `filter`, `count` and `isEmpty`.
     /// - Optionals support `?.`, `??`, `!` and `if let`. Nil has Swift's semantics: an optional
     ///   chain that ends early equals nil and nothing else.
     ///
     /// Throws `invalidPredicate` with the name of any other expression, and `usage` for key paths
-    /// of other properties. Neither the predicate nor objects in memory are evaluated. Cost: a few
-    /// tens of microseconds for the first use of a key path.
+    /// of other properties. The predicate is not evaluated, and no object is read. Cost: a few tens
+    /// of microseconds for the first use of a key path.
     ///
     ///     let predicate = try ObjectPredicate(
     ///         #Predicate<Team> { $0.wins > 3 && $0.players.contains { $0.goals > 5 } })
@@ -23,7 +23,7 @@ extension ObjectPredicate {
         for variable in repeat each predicate.variable {
             guard translation.variables.isEmpty else {
                 throw TandemError(
-                    .invalidPredicate, "a #Predicate of several objects can't be translated")
+                    .invalidPredicate, "a #Predicate of several objects cannot be translated")
             }
             translation.variables[variable.key] = .selfObject
         }
@@ -66,7 +66,7 @@ struct PredicateTranslation {
         return try node.translate(&self)
     }
 
-    /// Translates a node that has to be a condition.
+    /// Translates a node that must be a condition.
     mutating func predicate(_ node: Any) throws(TandemError) -> ObjectPredicate {
         switch try translate(node) {
         case .predicate(let predicate): return predicate
@@ -80,7 +80,7 @@ struct PredicateTranslation {
         }
     }
 
-    /// Translates a node that has to be a value.
+    /// Translates a node that must be a value.
     mutating func value(_ node: Any) throws(TandemError) -> QueryExpression {
         guard case .value(let value, nil) = try translate(node) else {
             throw Self.unknown(node, "is not a single value")
@@ -88,7 +88,7 @@ struct PredicateTranslation {
         return value
     }
 
-    /// Translates a node that has to be the targets of a to-many relationship.
+    /// Translates a node that must be the targets of a to-many relationship.
     mutating func members(_ node: Any) throws(TandemError) -> QueryExpression {
         guard case .members(let members) = try translate(node) else {
             throw Self.unknown(node, "is not a to-many relationship")
@@ -98,7 +98,7 @@ struct PredicateTranslation {
 
     /// Translates a condition on the elements of a collection.
     ///
-    /// Returns it with the name of the variable for an element.
+    /// Returns the condition with the name of the element's variable.
     mutating func condition(
         _ node: Any, on variable: PredicateExpressions.VariableID
     ) throws(TandemError) -> (variable: String, condition: ObjectPredicate) {
@@ -114,7 +114,7 @@ struct PredicateTranslation {
         return unknown(named: written[type] ?? type, why)
     }
 
-    /// The Swift expressions that Foundation's types stand for.
+    /// The Swift expressions that Foundation's types represent.
     private static let written = [
         "ClosedRange": "a...b", "CollectionContainsCollection": "a.contains(b)",
         "CollectionIndexSubscript": "a[index]", "CollectionRangeSubscript": "a[range]",
@@ -135,7 +135,7 @@ struct PredicateTranslation {
         "UnaryMinus": "-a",
     ]
 
-    /// Returns the error for an expression, by its name, that has no translation.
+    /// Returns the error for an expression that has no translation, given its name.
     static func unknown(named name: String, _ why: String) -> TandemError {
         TandemError(
             .invalidPredicate,

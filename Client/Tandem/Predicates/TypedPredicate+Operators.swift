@@ -20,14 +20,14 @@ public func != <Object: ManagedEntity, Operand: PredicateOperand>(
     TypedPredicate(keyPath, .notEqual, value.predicateOperand)
 }
 
-/// Matches objects whose to-one relationship at a key path leads to an object.
+/// Matches objects whose to-one relationship at a key path refers to an object.
 public func == <Object: ManagedEntity, Target: ManagedObject>(
     keyPath: KeyPath<Object, Target?>, target: Target
 ) -> TypedPredicate<Object> {
     TypedPredicate(keyPath, .equal, target.predicateOperand)
 }
 
-/// Matches objects whose to-one relationship at a key path doesn't lead to an object.
+/// Matches objects whose to-one relationship at a key path doesn't refer to an object.
 public func != <Object: ManagedEntity, Target: ManagedObject>(
     keyPath: KeyPath<Object, Target?>, target: Target
 ) -> TypedPredicate<Object> {
@@ -95,34 +95,34 @@ extension Optional: TextOperand where Wrapped: TextOperand {}
 
 /// Conditions on the text at a key path: `(\Team.name).beginsWith("ca", .caseInsensitive)`.
 extension KeyPath where Root: ManagedObject, Value: TextOperand {
-    /// Matches objects whose text equals another after both are folded.
+    /// Matches objects whose text equals a text after both are folded.
     public func equals(_ text: String, _ options: Comparison.Options) -> TypedPredicate<Root> {
         TypedPredicate(self, .equal, .constant(.string(text)), options)
     }
 
-    /// Matches objects whose text begins with another.
+    /// Matches objects whose text begins with a text.
     public func beginsWith(
         _ text: String, _ options: Comparison.Options = []
     ) -> TypedPredicate<Root> {
         TypedPredicate(self, .beginsWith, .constant(.string(text)), options)
     }
 
-    /// Matches objects whose text contains another.
+    /// Matches objects whose text contains a text.
     public func contains(
         _ text: String, _ options: Comparison.Options = []
     ) -> TypedPredicate<Root> {
         TypedPredicate(self, .contains, .constant(.string(text)), options)
     }
 
-    /// Matches objects whose text ends with another.
+    /// Matches objects whose text ends with a text.
     public func endsWith(
         _ text: String, _ options: Comparison.Options = []
     ) -> TypedPredicate<Root> {
         TypedPredicate(self, .endsWith, .constant(.string(text)), options)
     }
 
-    /// Matches objects whose text matches a pattern: `?` is any one character, `*` any number of
-    /// them.
+    /// Matches objects whose text matches a pattern: `?` stands for one character, `*` for any
+    /// number of characters.
     public func isLike(
         _ pattern: String, _ options: Comparison.Options = []
     ) -> TypedPredicate<Root> {
@@ -168,8 +168,8 @@ extension KeyPath where Root: ManagedObject {
         }
     }
 
-    /// Matches if the condition holds for all objects of an ordered relationship, or if it is
-    /// empty.
+    /// Matches if the condition holds for all objects of an ordered relationship, or if there are
+    /// none.
     public func all<Member: ManagedObject>(
         _ condition: TypedPredicate<Member>
     ) -> TypedPredicate<Root> where Value == [Member] {

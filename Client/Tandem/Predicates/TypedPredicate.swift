@@ -8,10 +8,10 @@ public import TandemQuery
 ///     let teams = try context.fetch(Team.self, where: strong && (\Team.players).any(\.goals > 5))
 ///     let keen = ["Africa", "Asia"] ~= \Team.zone || 2...4 ~= \Team.wins
 ///
-/// It has the same tree as the predicate format `wins > 3 AND zone == "Africa"`. Key paths consist
-/// of properties declared with ``Managed``. They traverse to-one relationships with `?`
-/// (`\Player.team?.name`), and may end in `id`. For any other key path, using the predicate throws
-/// `usage`.
+/// The condition has the same tree as the predicate format `wins > 3 AND zone == "Africa"`. Key
+/// paths consist of properties declared with ``Managed``. They traverse to-one relationships with
+/// `?` (`\Player.team?.name`), and may end in `id`. For any other key path, using the predicate
+/// throws `usage`.
 public struct TypedPredicate<Object: ManagedObject>: Sendable {
     private let result: Result<ObjectPredicate, TandemError>
 

@@ -38,8 +38,8 @@ public struct FetchRequest<Object: ManagedObject>: Hashable, Sendable {
 
     /// The condition; nil matches everything.
     ///
-    /// Nil also if the condition that was given can't be translated; the request then throws the
-    /// reason when it is used, until another predicate is set.
+    /// Also nil if the condition can't be translated. Using the request then throws the reason,
+    /// until another predicate is set.
     public var predicate: ObjectPredicate? {
         get { try? condition.get() }
         set { condition = .success(newValue) }
@@ -51,7 +51,7 @@ public struct FetchRequest<Object: ManagedObject>: Hashable, Sendable {
             entity, condition, sort.map { $0.untyped }, limit, offset, includesSubentities)
     }
 
-    /// The request as the daemon knows it.
+    /// The request in the form that is sent to the daemon.
     ///
     /// Throws the error of the condition or of a sort key that can't be translated.
     package var descriptor: FetchDescriptor {

@@ -3,8 +3,8 @@ public import TandemQuery
 
 /// One component of the sort order of a class's objects: a property, and the direction.
 ///
-/// Write it with a key path, or as text: a key path, preceded by `-` for descending order, and
-/// followed by a colon and a selector if texts are not compared by code point.
+/// Write it with a key path, or as text. In text, `-` before the key path means descending order. A
+/// colon and a selector follow it if texts are not compared by code point.
 ///
 ///     try context.fetch(Team.self, sort: [.ascending(\.zone), .descending(\.wins)])
 ///     try context.fetch(Team.self, sort: ["zone", "-wins", "name:naturalCompare"])
@@ -59,7 +59,7 @@ public struct SortKey<Object: ManagedObject>: Hashable, Sendable {
         SortKey<ManagedObject> { () throws(TandemError) in try parsed.get() }
     }
 
-    /// The component as the daemon knows it.
+    /// The component in the form that is sent to the daemon.
     ///
     /// Throws `usage` for a key path that names no property.
     package var component: SortComponent {
@@ -75,7 +75,7 @@ extension SortKey: LosslessStringConvertible {
         self.init(component)
     }
 
-    /// The text that parses to this component; that of the error for a key path that names no
+    /// The text that parses to this component, or the error's text if the key path names no
     /// property.
     public var description: String {
         switch parsed {

@@ -7,13 +7,13 @@ import TandemWire
 struct BufferedAnswer {
     var plan: ResultsPlan
     var answer: FetchAnswer
-    /// Whether the result has no rows after those of the answer.
+    /// Whether the answer includes the last row of the result.
     var isComplete: Bool
     /// A list without row values, and the verdicts on some of its rows up to the answer's position;
     /// nil if the answer has all rows.
     var known: (list: PlacementList, verdicts: [Verdict])?
 
-    /// Whether merging the group brings the context to the answer's position or beyond.
+    /// Returns whether merging the group brings the context to the answer's position or beyond.
     func covers(_ group: MergedGroup) -> Bool {
         group.from <= answer.position && answer.position <= group.to
     }
@@ -30,7 +30,7 @@ struct BufferedAnswer {
     }
 }
 
-/// A buffered answer, brought forward to the end of the group with which it is applied.
+/// A buffered answer, updated with the changes of its merge group that follow it.
 struct CaughtUpAnswer {
     let buffered: BufferedAnswer
     let group: MergedGroup
@@ -81,7 +81,8 @@ struct CaughtUpAnswer {
 
     var answer: FetchAnswer { buffered.answer }
 
-    /// The placements of the whole list; nil if there are none, or single rows changed since.
+    /// The placements of the whole list; nil if there are none, or if single rows changed after the
+    /// answer.
     var placements: ReceivedPlacements? {
         guard let known = buffered.known, known.verdicts.isEmpty, overrides.isEmpty,
             !plan.isWindow
@@ -114,13 +115,13 @@ struct CaughtUpAnswer {
             }
     }
 
-    /// Returns the known rows of a window over the rows; nil if the list is no window.
+    /// Returns the known rows of a list with a limit or an offset; nil for any other list.
     func window(_ rows: [ResultRow]) -> WindowRows? {
         guard plan.isWindow else { return nil }
         return WindowRows(rows, edge: buffered.isComplete ? nil : collector.edge(of: answer))
     }
 
-    /// Returns the rows that count as changed by the group itself, with the reasons.
+    /// The rows that count as changed by the group itself, with the reasons.
     var reasons: [ObjectNumber: ChangeReason] {
         var reasons: [ObjectNumber: ChangeReason] = [:]
         for change in collector.own { reasons[change.object.number] = .ownValues }
@@ -130,7 +131,8 @@ struct CaughtUpAnswer {
         return reasons
     }
 
-    /// Whether the group has all changes since a position, and all of them can be evaluated here.
+    /// Returns whether the group contains all changes since a position, and all of them can be
+    /// evaluated here.
     func hasAllChanges(since position: Position, _ now: Position) -> Bool {
         let isUndecided =
             verdicts == nil && plan.mode == .verdicts
@@ -138,7 +140,7 @@ struct CaughtUpAnswer {
         return !isUndecided && group.begins(at: position, now)
     }
 
-    /// Returns the values to be summed, in place of those in empty sums.
+    /// Returns the sums with the values of all rows.
     func summed(_ sums: ResultsSums) -> ResultsSums {
         if sums.isEmpty { return sums }
         var sums = sums
@@ -155,8 +157,7 @@ struct CaughtUpAnswer {
 
     // MARK: Rows in the context
 
-    /// Stores the rows of the answer in the context, in their current state, before edits are
-    /// applied.
+    /// Stores the current state of the answer's rows in the context, before edits are applied.
     func hold() {
         let changes = group.changes(of: answer.versions.keys)
         for stored in Array(answer.objects) + answer.related {
@@ -200,9 +201,9 @@ struct CaughtUpAnswer {
 }
 
 extension ClientLimits {
-    /// The number of rows up to which a list is kept in the context.
+    /// The maximum number of rows of a list that is kept in the context.
     ///
-    /// If a list is longer, the daemon is asked which of its rows refer to a changed object.
+    /// For a longer list, the daemon is asked which rows refer to a changed object.
     var keptRows: Int { cachedRows / 2 }
 }
 

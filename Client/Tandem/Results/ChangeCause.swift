@@ -5,15 +5,15 @@ import TandemResults
 
 /// Why an object is part of a change.
 public struct ChangeCause: Hashable, Sendable {
-    /// The object's own properties that differ.
+    /// The object's own properties that changed.
     public var properties: [String]
-    /// The key paths of the list on which the merge changed values of other objects that matter to
+    /// The key paths of the list at which the merge changed values of other objects that affect
     /// this row.
     ///
-    /// For a row that entered or left the list, these are all such key paths of the predicate, and
-    /// for other rows those of the reasons of the change. Key paths are recorded for the merge as a
-    /// whole: with several of them, one may have changed for another row only. A new or deleted
-    /// object has none.
+    /// For a row that entered or left the list, these are all such key paths of the predicate; for
+    /// other rows, those that match the reasons of the change. Key paths are recorded for the merge
+    /// as a whole, so a key path may have changed only for another row. There are none for a new or
+    /// deleted object.
     public var keyPaths: [String]
 
     /// Creates a cause with the given names.
@@ -23,15 +23,16 @@ public struct ChangeCause: Hashable, Sendable {
     }
 }
 
-/// The causes of one change, collected while the list steps.
+/// The causes of one change, collected while the list is updated.
 struct ChangeCauses: Sendable {
-    /// The slots of the objects of the list's entity that one merge changed, by number, ascending.
+    /// The changed slots of objects of the list's entity in one merge, in ascending order of
+    /// numbers.
     private var merged: [(number: ObjectNumber, slots: PropertyMask)] = []
     /// The slots of other objects, changed by edits or by later merges.
     private var others: [ObjectNumber: PropertyMask] = [:]
-    /// The key paths over relationships on which something differs, with their uses.
+    /// The key paths through relationships at which values changed, with their uses.
     private(set) var paths: [String: ObservedPath.Usage] = [:]
-    /// The new and deleted objects, if values of other objects decide about membership.
+    /// The new and deleted objects, if membership depends on values of other objects.
     private var ends: Set<ObjectNumber> = []
 
     /// Records the changes of a merge.
@@ -55,7 +56,7 @@ struct ChangeCauses: Sendable {
         }
     }
 
-    /// Records the key paths through which changes of other objects reach rows.
+    /// Records the key paths through which changes of other objects affect rows.
     mutating func note(_ changes: [Change], _ plan: ResultsPlan) {
         if changes.isEmpty { return }
         let table = ChangeTable(changes)
@@ -116,7 +117,7 @@ struct ChangeCauses: Sendable {
 }
 
 extension ObservedPath {
-    /// Whether any change affects an object on the path, in a property with which the path
+    /// Returns whether any change affects an object on the path, in a property with which the path
     /// continues.
     fileprivate func isTouched(by table: ChangeTable, _ model: CompiledModel) -> Bool {
         for at in hops.indices {
@@ -132,7 +133,7 @@ extension ObservedPath {
         return false
     }
 
-    /// The path's text, with a period between names; nil if the model lacks an entity.
+    /// Returns the path's text, with a period between names, or nil if the model lacks an entity.
     fileprivate func name(in model: CompiledModel) -> String? {
         var names: [String] = []
         for hop in hops {

@@ -3,7 +3,8 @@ public import TandemResults
 
 /// The effect of one merge on the list of a results controller.
 ///
-/// It is a value that can be sent elsewhere, kept, applied, and merged with the next one.
+/// A change is a value that can be sent to other actors, stored, applied, and merged with the next
+/// one.
 ///
 ///     shown = try change.apply(to: shown)                        // [FetchedResultsSection]
 ///     let both = try first.merging(second, from: shown)
@@ -13,14 +14,14 @@ public struct ControllerChange: Sendable {
     /// The section and object changes, in a fixed order.
     public let change: ResultsChange
 
-    /// Whether the change leads from nothing to the first list, which a view need not animate; such
-    /// a change may be empty.
+    /// Whether the change delivers the first list, which a view need not animate; such a change may
+    /// be empty.
     public let isFirstLoad: Bool
     /// The reason why the current list can't be shown; nil if there is no failure.
     ///
     /// A change with an error is empty, because the last list that was in order stays. The next
-    /// change without an error, which may be empty as well, reports the recovery. It is relative to
-    /// the list that stayed.
+    /// change without an error, which may be empty as well, reports the recovery. That change is
+    /// relative to the list that stayed.
     public let error: TandemError?
 
     private let isRecovery: Bool
@@ -57,22 +58,23 @@ public struct ControllerChange: Sendable {
     /// Whether there is anything to report.
     var isReportable: Bool { !change.isEmpty || isFirstLoad || isRecovery || error != nil }
 
-    /// Returns why an object is part of the change: its own properties that differ, and the key
-    /// paths of the list on which values of other objects differ.
+    /// Returns why an object is part of the change: its own properties that changed, and the key
+    /// paths of the list at which values of other objects changed.
     ///
     /// The cause is empty after a fetch of the whole list, because what changed is then unknown.
     public func cause(of object: ResultsChange.ObjectChange) -> ChangeCause {
         causes.cause(of: object, change.reasons[object.number] ?? [], model)
     }
 
-    /// Returns the id of the object in one part of the change.
+    /// Returns the id of the object of an object change.
     public func id(of object: ResultsChange.ObjectChange) -> ObjectID {
         model.id(of: ObjectReference(tag: object.tag, number: object.number))
     }
 
     // MARK: Applying
 
-    /// Applies the change to the sections before it, by the rules of a table's batch update; O(n).
+    /// Returns the sections after the change, given the sections before it, by the rules of a
+    /// table's batch update; O(n).
     ///
     /// Throws `ReplayError` if the change does not fit these sections.
     public func apply(
@@ -101,7 +103,7 @@ public struct ControllerChange: Sendable {
 
     // MARK: Shapes
 
-    /// The objects that were in the list before and changed, moved ones included; a diffable view
+    /// The objects that were already in the list and changed, moved ones included; a diffable view
     /// reloads these.
     public var reloadedIDs: [ObjectID] {
         change.objects.filter { $0.from != nil && $0.to != nil }.map(id(of:))
@@ -115,8 +117,8 @@ public struct ControllerChange: Sendable {
     /// The change of a list without sections, as the standard library's difference of its ids; nil
     /// for any other list.
     ///
-    /// A move is a removal and an insertion that are associated with each other. Updates can't be
-    /// expressed: see ``reloadedIDs``.
+    /// A move is a removal and an insertion that are associated with each other. A difference can't
+    /// express updates; see ``reloadedIDs``.
     public var collectionDifference: CollectionDifference<ObjectID>? {
         guard !isSectioned, let numbers = change.collectionDifference else { return nil }
         var ids: [ObjectNumber: ObjectID] = [:]

@@ -2,15 +2,15 @@ import TandemModel
 import TandemQuery
 import TandemResults
 
-/// The context's unsaved edits as shown on top of a list, and the objects that must be placed
-/// again.
+/// The context's unsaved edits as shown on top of a list, and the objects whose placement must be
+/// computed again.
 ///
-/// Edited objects enter, leave and move as in a fetch. So do the rows that refer to edited objects
-/// and are placed by their values.
+/// Edited objects are inserted, deleted and moved as a fetch would do. The same holds for rows
+/// whose placement depends on the values of edited objects.
 ///
 /// An edited object is placed again in three cases:
-/// - it was edited since,
-/// - a merge changes it, or an object on which its placement depends,
+/// - it was edited again,
+/// - a merge changed it, or an object on which its placement depends,
 /// - its placement could not be decided last time.
 ///
 /// The cost of a change therefore depends on the objects it affects, not on the number of edited
@@ -26,17 +26,17 @@ struct EditOverlay {
     private var related: Set<ObjectNumber> = []
     /// Whether all objects must be placed again.
     private var isStaleWhole = false
-    /// The undecided objects: they keep their stored row, because an object that determines their
-    /// placement is not loaded.
+    /// The objects that keep their stored row, because an object that determines their placement is
+    /// not loaded.
     private var undecided: Set<ObjectNumber> = []
     /// The objects with entries, indexed by the objects on which their placement depends.
     private var reaching = ReverseIndex()
-    /// The number of edited objects that were placed while the list was followed.
+    /// The number of placements of edited objects that merges and edits caused.
     private(set) var placements = 0
 
     init(_ context: ManagedObjectContext) { self.context = context }
 
-    /// Whether there are edits that were added or dropped and not yet applied.
+    /// Whether edits were added or dropped that are not yet applied.
     var isStale: Bool { isStaleWhole || !touched.isEmpty }
 
     // MARK: Objects to place again
@@ -122,7 +122,7 @@ struct EditOverlay {
     /// Returns the row of an edited object, or nil if the object does not match.
     ///
     /// An object that can't be evaluated here keeps its stored row. If its own row is not loaded
-    /// and it is in the overlay already, it keeps the row that is `shown`.
+    /// and it is already in the overlay, it keeps the row `shown`.
     private func place(
         _ entry: inout OverlayEntry, _ plan: ResultsPlan, shown: ResultRow?, isShown: Bool
     ) -> ResultRow? {
@@ -162,7 +162,7 @@ struct EditOverlay {
     }
 
     /// Clears the marks of touched objects, all of which are about to be placed; later touches
-    /// count for the next time.
+    /// apply to the next step.
     private mutating func begin() {
         touched.removeAll()
         isStaleWhole = false
@@ -173,7 +173,7 @@ struct EditOverlay {
     /// Applies the context's current edits on top of a group's edits of stored rows.
     ///
     /// `rows` are the rows as shown before. Returns the edited objects that were examined,
-    /// including those whose edits are gone.
+    /// including those whose edits were dropped.
     mutating func lay(
         over edits: inout ListEdits, _ plan: ResultsPlan, _ group: MergedGroup?,
         _ rows: KnownRows, _ links: ResultsLinks?, _ causes: inout ChangeCauses
@@ -219,7 +219,8 @@ struct EditOverlay {
                 }
                 continue
             }
-            // Own links are compared below, together with the edits that showed them before.
+            // Own links are compared below, together with the edits in which they were shown
+            // before.
             var reason =
                 plan.showsOwnLinksOnly
                 ? [] : edits.reasons[number]?.intersection(.refreshPath) ?? []
@@ -303,7 +304,7 @@ struct EditOverlay {
 
     /// Returns the rows of an answer with the context's edits applied, and these edits.
     ///
-    /// `related` are the edited objects on which other rows may depend; unless there are none, the
+    /// `related` are the edited objects on which other rows may depend; if there are any, the
     /// context must hold the rows.
     func rowsWithEdits(
         over rows: [ResultRow], _ related: Set<ObjectNumber>, _ plan: ResultsPlan
@@ -338,7 +339,7 @@ struct EditOverlay {
         for (number, entry) in rows.entries { set(number, entry) }
     }
 
-    /// Drops the reasons of changes of a fetched list that this overlay showed before.
+    /// Drops the reasons of changes that this overlay showed before the list was fetched.
     func correct(
         _ reasons: inout [ObjectNumber: ChangeReason], _ rows: EditedRows, _ group: MergedGroup
     ) {
@@ -351,7 +352,7 @@ struct EditOverlay {
             if step.isChange {
                 reasons[number, default: []].insert(.ownValues)
             } else {
-                // The values that it shows of other objects may still differ.
+                // The values of other objects that the row shows may still differ.
                 let reached = reasons[number]?.intersection([.refreshPath, .sortPath, .sectionPath])
                 reasons[number] = reached?.isEmpty == true ? nil : reached
             }

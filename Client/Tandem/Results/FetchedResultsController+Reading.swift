@@ -2,16 +2,16 @@ public import TandemModel
 public import TandemResults
 
 extension FetchedResultsController {
-    /// One title per section for an index beside the list, in order; several sections may have the
-    /// same title.
+    /// The titles for a section index beside the list, one per section in order; several sections
+    /// may have the same title.
     ///
     /// ``section(forSectionIndexTitle:at:)`` returns the section of a title. Cost: O(sections).
     public var sectionIndexTitles: [String] {
         visible.sections.map { sectionIndexTitle(forSectionName: $0.name) }
     }
 
-    /// Returns the index title of a section: the delegate's, or else the upper-cased first
-    /// character of the name (`""` for an empty name).
+    /// Returns the index title of a section: the one that the delegate returns, or else the
+    /// upper-cased first character of the name (`""` for an empty name).
     public func sectionIndexTitle(forSectionName name: String) -> String {
         delegate?.controller(self, sectionIndexTitleForSectionName: name)
             ?? FetchedResultsSection.indexTitle(of: name)
@@ -35,8 +35,8 @@ extension FetchedResultsController {
     /// The section names, offsets and counts, without ids; O(sections).
     public var sectionRanges: [ResultsSection] { Array(visible.sections) }
 
-    /// Returns the object at an offset in the whole list, counted over all sections; an offset out
-    /// of range traps.
+    /// Returns the object at an offset in the whole list, counted over all sections; traps if the
+    /// offset is out of range.
     public func object(atOffset offset: Int) -> Object {
         object(at: visible.path(atOffset: offset))
     }
@@ -70,10 +70,11 @@ extension FetchedResultsController {
 
     /// Returns a sequence of the changes from now on, for one reader on any actor.
     ///
-    /// Applying the changes in order to the controller's snapshot of this moment gives each later
-    /// state. They include the first list, later fetches of the whole list, failures and
-    /// recoveries (``ControllerChange/error``). The sequence ends with the controller, or with
-    /// `limitExceeded` if the reader lags further than the policy allows.
+    /// Applied in order to the sections at this moment, the changes produce each later state. They
+    /// include the first list, later fetches of the whole list, failures and recoveries
+    /// (``ControllerChange/error``). The sequence ends when the controller is released or the
+    /// reader is cancelled, and throws `limitExceeded` if the reader lags further than the policy
+    /// allows.
     public func changes(
         _ policy: ResultsPolicy = .every
     ) -> some AsyncSequence<ControllerChange, any Error> & Sendable {
@@ -83,7 +84,8 @@ extension FetchedResultsController {
     /// Returns a sequence of signals that something changed, failed or recovered, for readers that
     /// read the whole list each time.
     ///
-    /// Unread signals count as one. The sequence has one reader and ends with the controller.
+    /// Unread signals are merged into one. The sequence has one reader. It ends when the controller
+    /// is released or the reader is cancelled.
     public func signals() -> some AsyncSequence<Void, Never> & Sendable {
         follower.list.outbox.feeds.makeSignals()
     }

@@ -4,9 +4,10 @@ public import TandemResults
 
 /// A sorted and sectioned list of the objects that match a request, updated with every save.
 ///
-/// After every merge of its context, the list equals the result of a new fetch, even if predicate,
-/// order or sections use relationships. Each merge is reported as one change. Unsaved edits of the
-/// context are shown on top of the saved state, unless ``includesPendingChanges`` is off.
+/// After every merge of its context, the list equals the result of a new fetch, even if its
+/// predicate, order or sections use relationships. Each merge is reported as one change. Unsaved
+/// edits of the context are shown on top of the saved state, unless ``includesPendingChanges`` is
+/// false.
 ///
 ///     let request = FetchRequest(
 ///         Content.self, sort: [.ascending(\.bucket?.name), .ascending(\.title)])
@@ -20,10 +21,10 @@ public import TandemResults
 /// the context merges. Its observers are notified after all controllers of the context were
 /// updated.
 ///
-/// A `ListFollower` decides with each merge what the list needs, a `FollowedList` has its content,
-/// and a `ResultsOutbox` its observers.
+/// A `ListFollower` decides what each merge has to request for the list, a `FollowedList` keeps the
+/// list's content, and a `ResultsOutbox` its observers.
 public final class FetchedResultsController<Object: ManagedObject> {
-    /// The context whose objects are listed, and with whose merges the list is updated.
+    /// The context whose objects are listed, and whose merges update the list.
     public let context: ManagedObjectContext
     /// The listed objects and their order; setting it has no effect until the next
     /// ``performFetch()``.
@@ -40,25 +41,25 @@ public final class FetchedResultsController<Object: ManagedObject> {
     public var sumProperties: [String] = []
     /// The name under which the list is cached between runs of the program; nil for no cache.
     ///
-    /// If there is a cached list, the controller's first fetch only requests the changes since it
-    /// was written. A cache of another request, model, store or epoch is ignored and replaced, so
-    /// the app need not delete any. See ``PersistentContainer/cacheDirectory``.
+    /// If there is a cached list, the controller's first fetch only requests the changes since the
+    /// cache was written. A cache of another request, model, store or epoch is ignored and
+    /// replaced, so the app need not delete caches. See ``PersistentContainer/cacheDirectory``.
     ///
     /// Lists with a limit or an offset, and lists with sums, are not cached. A list that was opened
     /// from its cache behaves like a fetched one, but its rows are not loaded. If an object to
     /// which rows refer changes, the daemon is asked once for these rows.
     ///
-    /// A name that is set later applies to the next time the list is cached. If the list is there
-    /// already, the next ``performFetch()`` fetches it again and caches it.
+    /// A name that is set later is used when the list is next written to its cache. If the list was
+    /// fetched before, the next ``performFetch()`` fetches it again and caches it.
     public var cacheName: String? {
         get { follower.list.cache.name }
         set { follower.list.cache.name = newValue }
     }
-    /// Whether the list shows unsaved edits of the context; on by default, as in Core Data.
+    /// Whether the list shows unsaved edits of the context; true by default, as in Core Data.
     ///
-    /// Edited objects enter, leave, move and are updated when the context processes its pending
-    /// changes (``ManagedObjectContext/processPendingChanges()``). A save of edits that are shown
-    /// changes nothing. Setting this property is a change of the list, too.
+    /// Edited objects are inserted, deleted, moved and updated in the list when the context
+    /// processes its pending changes (``ManagedObjectContext/processPendingChanges()``). A save of
+    /// edits that are shown does not change the list. Setting this property can change it.
     ///
     /// Rows that show an edited object's values, or are ordered or sectioned by them, also follow
     /// unsaved edits of that object. They follow only after the save if the list
@@ -69,9 +70,9 @@ public final class FetchedResultsController<Object: ManagedObject> {
     /// - has more rows than half of ``ClientLimits/cachedRows``.
     ///
     /// A context that does not merge automatically loads no objects to place an edited row. If the
-    /// new place depends on an object that is not loaded, the row stays until a later request loads
-    /// that object. A window that lost rows by edits is filled with rows at the context's position,
-    /// as far back as the journal reaches.
+    /// new place depends on an object that is not loaded, the row stays where it is until a later
+    /// request loads that object. If edits remove rows from a list with a limit, the list is
+    /// refilled with rows at the context's position, as far back as the journal reaches.
     public var includesPendingChanges: Bool {
         get { follower.list.overlay.isEnabled }
         set {
@@ -87,23 +88,24 @@ public final class FetchedResultsController<Object: ManagedObject> {
     }
     /// A closure that is called with every change, after the delegate.
     ///
-    /// It also receives fetches of the whole list, and failures (``ControllerChange/error``). It
-    /// may do everything that a delegate may do.
+    /// The closure is also called after fetches of the whole list, and after failures
+    /// (``ControllerChange/error``). It may do everything that a delegate may do.
     public var onChange: ((ControllerChange) -> Void)? {
         get { notifier.onChange }
         set { notifier.onChange = newValue }
     }
-    /// The reason why the list does not show the present state; nil if there is no failure.
+    /// The reason why the list is not up to date; nil if there is no failure.
     ///
-    /// With `outOfOrderSection`, the list continues to show its last state that was in order. It
-    /// recovers by itself with one change, which is empty if nothing differs.
+    /// With `outOfOrderSection`, the list continues to show its last state that was in order. The
+    /// list recovers without a call, and reports that as one change, which is empty if nothing
+    /// differs.
     ///
     /// Any other code means that the daemon refuses a request that is needed to follow the list,
     /// for example with `limitExceeded`. The list then stays as it is until ``performFetch()``
     /// succeeds or the context restarts. Other lists are not affected.
     public var error: TandemError? { follower.list.shown.error }
 
-    /// The participant in the merges of the context.
+    /// The participant that updates the list with the context's merges.
     let follower: ListFollower
     /// The number of fetches.
     var fetches: Int { follower.fetches }
@@ -163,23 +165,23 @@ public final class FetchedResultsController<Object: ManagedObject> {
 
     // MARK: Fetching
 
-    /// Fetches the list and follows it from now on; blocks.
+    /// Fetches the list, and updates it with every later merge; blocks.
     ///
     /// Delegates are not notified, except a ``FetchedResultsSnapshotDelegate``. The fetch needs one
     /// answer, however many saves others make meanwhile, and the context merges up to that answer's
-    /// position. The list is built from a chunked answer as its chunks arrive. If the connection is
-    /// lost during the answer, the request is repeated (``ClientLimits/requestAttempts``).
+    /// position. A list that is sent in chunks is built as they arrive. If the connection is lost
+    /// during the answer, the request is repeated (``ClientLimits/requestAttempts``).
     ///
     /// Throws `noSortDescriptors`, `unknownEntity`, `unknownProperty`, `invalidPredicate`,
     /// `outOfOrderSection`, `disconnected`, `limitExceeded`, or `timeout` if the list could not be
-    /// fetched in ``ClientLimits/readAttempts`` attempts. After an error, the list and what it
-    /// follows are unchanged.
+    /// fetched in ``ClientLimits/readAttempts`` attempts. After an error, the previous list stays,
+    /// and is still updated.
     public func performFetch() throws {
         defer { follower.endOpening() }
         try follower.source.blocking { try await open($0) }
     }
 
-    /// Fetches the list and follows it from now on, without blocking the thread.
+    /// Fetches the list, and updates it with every later merge, without blocking the thread.
     ///
     /// Delegates are not notified, except a ``FetchedResultsSnapshotDelegate``.
     public func performFetch() async throws {
@@ -209,13 +211,14 @@ public final class FetchedResultsController<Object: ManagedObject> {
     /// The position of the shown list; nil before the first fetch.
     public var position: Position? { follower.list.shown.position }
 
-    /// The list that is shown.
+    /// The shown list.
     var visible: SectionedList { follower.list.shown.visible }
 
     /// The sections in order.
     ///
-    /// Without a section key path there is one section, named `""`. With one, no section is empty.
-    /// Cost: O(objects); use ``object(at:)`` and ``numberOfObjects`` for single values.
+    /// Without a section key path there is one section, named `""`. With a section key path, no
+    /// section is empty. Cost: O(objects); use ``object(at:)`` and ``numberOfObjects`` for single
+    /// values.
     public var sections: [FetchedResultsSection] {
         guard let model = follower.plan?.compiled.model else { return [] }
         let shown = visible
@@ -229,12 +232,12 @@ public final class FetchedResultsController<Object: ManagedObject> {
     /// The ids of all objects, in order.
     public var fetchedObjectIDs: [ObjectID] { objectIDs(in: 0..<numberOfObjects) }
 
-    /// All objects in order; the row of each is loaded when it is first read.
+    /// All objects in order; each object's row is loaded when it is first read.
     public var fetchedObjects: [Object] { objects(in: 0..<numberOfObjects) }
 
-    /// Returns the objects of a section, in order; an index out of range traps.
+    /// Returns the objects of a section, in order; traps if the index is out of range.
     ///
-    /// The row of each is loaded when it is first read. Cost: O(objects in the section).
+    /// Each object's row is loaded when it is first read. Cost: O(objects in the section).
     public func objects(inSection section: Int) -> [Object] {
         objects(in: visible.sections[section].range)
     }

@@ -4,7 +4,7 @@ public import TandemModel
 public struct FetchedResultsSnapshot: Hashable, Sendable {
     /// The sections in order.
     public var sections: [FetchedResultsSection]
-    /// The objects that were in the list before and changed, moved ones included.
+    /// The objects that were already in the list and changed, moved ones included.
     public var reloaded: [ObjectID]
     /// Whether this is the first list, which a view need not animate.
     public var isFirstLoad: Bool

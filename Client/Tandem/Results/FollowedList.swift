@@ -3,12 +3,11 @@ import TandemQuery
 import TandemResults
 import TandemWire
 
-/// The content of a list that is followed: its rows with unsaved edits, and the objects to which
-/// they refer.
+/// The content of a list: its rows with unsaved edits, and the objects to which the rows refer.
 ///
-/// Each step is decided by values (``RowChangeCollector``, ``EditOverlay``, ``ShownList``); this
-/// class applies their results and reports them. It keeps the rows and the objects reached in the
-/// context.
+/// Each step is computed by value types (``RowChangeCollector``, ``EditOverlay``, ``ShownList``);
+/// this class applies and reports their results. It also keeps the rows, and the objects to which
+/// they refer, in the context.
 final class FollowedList {
     let outbox = ResultsOutbox()
     private let source: ManagedObjectContext
@@ -40,7 +39,8 @@ final class FollowedList {
         sums?.sum(property, section, of: shown.visible)
     }
 
-    /// Whether edits removed rows, and the remaining known rows do not fill the window of a plan.
+    /// Returns whether edits removed rows, and the remaining known rows do not fill the window of a
+    /// plan.
     func needsRefill(_ plan: ResultsPlan) -> Bool {
         guard let window, !window.isComplete, !overlay.entries.isEmpty else { return false }
         return window.rows.count < plan.needed ?? 0
@@ -48,8 +48,8 @@ final class FollowedList {
 
     // MARK: Requests
 
-    /// Whether all objects that the group's rows refer to are held, so that the daemon need not be
-    /// asked.
+    /// Returns whether the context holds all objects to which the group's rows refer, so that no
+    /// verdicts are needed.
     func canDecide(_ group: MergedGroup, _ plan: ResultsPlan) -> Bool {
         guard let links else { return true }
         let (table, reader) = (group.table, GroupReader(source, group.table))
@@ -93,7 +93,7 @@ final class FollowedList {
         layEdits(over: ListEdits(), plan, nil, GroupReader(source, .empty))
     }
 
-    /// Applies a group, by the daemon's verdicts or by the rows and links held here.
+    /// Applies a group, using the daemon's verdicts or the client's rows and links.
     func apply(_ group: MergedGroup, _ verdicts: [Verdict]?, _ plan: ResultsPlan) {
         let collector = RowChangeCollector(
             deciding: group, verdicts, plan, stored, links, source)
@@ -169,10 +169,10 @@ final class FollowedList {
 
     // MARK: Fetched lists
 
-    /// Replaces the list by an answer, brought forward to the context's position.
+    /// Replaces the list with an answer that was brought forward to the context's position.
     ///
     /// `opening` are the empty sums of a list that is opened; nil for a list that is fetched again.
-    /// Returns the problem of a list to be opened that is out of order; the old list then stays.
+    /// If a list that is opened is out of order, returns the problem, and the old list stays.
     func replace(
         by new: CaughtUpAnswer, _ phase: ResultsPhase, opening: ResultsSums?
     ) -> OutOfOrderSection? {
@@ -203,7 +203,7 @@ final class FollowedList {
             GroupReader(source, .empty))
         lastShownValues = nil
         window = known
-        assert((window != nil) == plan.isWindow, "A window has rows of its own.")
+        assert((window != nil) == plan.isWindow, "Only a window has rows of its own.")
         if opening != nil { outbox.discard() }
         shown.causes = ChangeCauses()
         show(list, changed: reasons, plan, isSilent: opening != nil)
@@ -245,7 +245,7 @@ final class FollowedList {
         // Keys of different orders can't be compared.
         guard old.request.sort == plan.request.sort, old.sectionKeyPath == plan.sectionKeyPath
         else { return reasons }
-        // Compare with the shown rows, edits included: a save of an edit that is shown moves
+        // Compare with the shown rows, edits included, because the save of a shown edit moves
         // nothing.
         for row in rows {
             guard let old = stored.rows.row(row.number) else { continue }
@@ -255,7 +255,8 @@ final class FollowedList {
         return reasons
     }
 
-    /// Whether a row with unchanged own values may show changed values or members of other objects.
+    /// Returns whether a row with unchanged own values may show changed values or members of other
+    /// objects.
     ///
     /// Law 5 requires every change to be reported once, and nothing else. If history was lost and
     /// there are no values to compare, the row is reported: an unnecessary update is harmless, but
@@ -270,7 +271,7 @@ final class FollowedList {
         return lastShownValues.mayDiffer(reference, values, plan)
     }
 
-    /// Stores the related values that rows show, before the context discards all loaded data.
+    /// Stores the related values shown by rows, before the context discards all loaded data.
     func noteLoss(_ plan: ResultsPlan) {
         lastShownValues = LastShownValues(shown.list.allRows, plan, source)
     }
@@ -326,14 +327,14 @@ final class FollowedList {
 }
 
 extension CompiledRequest {
-    /// Whether the entity has an attribute that counts links, which may change without a new row
-    /// version.
+    /// Returns whether the entity has an attribute that counts links, which may change without a
+    /// new row version.
     fileprivate func countsLinks(_ object: ObjectReference) -> Bool {
         model.entity(tagged: object.tag)?.derivations.contains { $0.kind == .count } ?? false
     }
 }
 
 extension RowLookup {
-    /// The row, if it is there.
+    /// The row; nil if it is missing or unknown.
     fileprivate var row: Row? { if case .row(let row) = self { row } else { nil } }
 }

@@ -3,10 +3,11 @@ import TandemQuery
 import TandemResults
 import TandemWire
 
-/// The values of other objects that a list's rows showed when their context discarded all it held.
+/// The values of other objects that a list's rows showed before their context discarded all loaded
+/// data.
 ///
-/// The saves made meanwhile are not known. A row whose own values are unchanged is compared by
-/// these values.
+/// The saves that the context missed are unknown. A row whose own values are unchanged counts as
+/// changed if these values differ.
 struct LastShownValues {
     private let model: CompiledModel
     /// The values along the refresh key paths, for the rows whose values were held.
@@ -26,7 +27,7 @@ struct LastShownValues {
         }
     }
 
-    /// Whether a row may show other values now; true if the values can't be compared.
+    /// Returns whether a row may show other values now; true if the values can't be compared.
     func mayDiffer(_ object: ObjectReference, _ values: [UInt8]?, _ plan: ResultsPlan) -> Bool {
         if looked.contains(object.number) || plan.compiled.model !== model { return true }
         if plan.compiled.refreshKeyPaths.isEmpty { return false }

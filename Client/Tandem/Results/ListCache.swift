@@ -10,8 +10,8 @@ import TandemWire
 /// does, instead of all rows. A list with a limit or an offset is not cached, because it is fetched
 /// quickly.
 ///
-/// The file may lag, because the journal has the missing changes. It is therefore written only when
-/// catching up would become expensive.
+/// The file may be out of date, because the journal has the missing changes. It is therefore
+/// written only when catching up would become expensive.
 struct ListCache {
     /// The name of the file; nil for no cache.
     var name: String?
@@ -22,7 +22,7 @@ struct ListCache {
         source.core.cacheDirectory.map { SectionCacheDirectory($0) }
     }
 
-    /// Returns the cached list of a plan, or nil if there is none that is usable.
+    /// Returns the cached list of a plan, or nil if there is no usable one.
     func load(
         _ plan: ResultsPlan, in session: ServerState, _ source: ManagedObjectContext
     ) -> SectionCache? {
@@ -40,7 +40,8 @@ struct ListCache {
     /// Records that rows of the list changed.
     mutating func note(_ count: Int) { unwritten += count }
 
-    /// Writes the list if enough of its rows changed, or any if this is the last time.
+    /// Writes the list if enough of its rows changed; if this is the last time, writes it after any
+    /// change.
     mutating func save(
         _ count: Int, isFinal: Bool, _ source: ManagedObjectContext, _ make: () -> SectionCache?
     ) {

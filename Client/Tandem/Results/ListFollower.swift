@@ -3,10 +3,11 @@ import TandemQuery
 import TandemResults
 import TandemWire
 
-/// Keeps a list up to date with its context: which data each merge needs from the daemon, and
-/// whether the list can follow the merge, or is fetched.
+/// Keeps a list up to date with its context.
 ///
-/// Unsaved edits and rows are the part of the ``FollowedList``.
+/// The follower decides which data a merge needs from the daemon, and whether the merge updates the
+/// list or the list is fetched again. The ``FollowedList`` manages rows and unsaved edits.
+///
 final class ListFollower: ListParticipant {
     /// The context whose merges update the list: the root of the controller's context.
     let source: ManagedObjectContext
@@ -28,7 +29,7 @@ final class ListFollower: ListParticipant {
 
     // MARK: Opening
 
-    /// Fetches a plan's list, or opens it from its cache, and follows it from then on.
+    /// Fetches a plan's list, or opens it from its cache, and updates it with later merges.
     func open(
         _ plan: ResultsPlan, _ sums: ResultsSums, in session: ServerState, _ calls: DaemonCalls
     ) async throws {
@@ -52,7 +53,7 @@ final class ListFollower: ListParticipant {
     /// Ends a pending fetch; the list that is followed stays.
     func endOpening() { opening.end() }
 
-    /// Merges until the fetch is applied or refused; other callers may merge in between.
+    /// Merges until the fetched list is applied or refused; other callers may merge in between.
     private func mergeUntilOpen(_ calls: DaemonCalls) async throws {
         for _ in 0..<source.core.limits.readAttempts {
             try await source.merger.merge(through: source.merged, calls)
@@ -68,15 +69,15 @@ final class ListFollower: ListParticipant {
         throw TandemError(.timeout, "the list could not be fetched; try again")
     }
 
-    /// Returns the plan for a list that is opened from its cache: `plan`, or one with verdicts of
-    /// the daemon if the rows reach too many objects for the context, or the cache has no links.
+    /// Returns the plan for a list that is opened from its cache: `plan`, or, if the rows refer to
+    /// too many objects or the cache has no links, a plan that uses the daemon's verdicts.
     private func followed(_ found: SectionCache, _ plan: ResultsPlan) -> ResultsPlan {
         let isTooMuch = found.links.objects.count > source.core.limits.keptRows
         return isTooMuch || found.links.hops == 0 ? plan.evaluatedByDaemon : plan
     }
 
-    /// Brings a cached list forward to the present, then merges up to that position; does nothing
-    /// if history does not reach back that far.
+    /// Brings a cached list up to date, and merges up to the same position; does nothing if history
+    /// does not reach back that far.
     private func bringForward(_ found: SectionCache, _ calls: DaemonCalls) async throws {
         guard let plan = opening.plan else { return }
         // The related objects are read at the position of the verdicts.
@@ -160,8 +161,8 @@ final class ListFollower: ListParticipant {
         return losses == 0 || window.rows.count - losses >= needed ? nil : fetch(plan, losses)
     }
 
-    /// Returns the plan to fetch with, recompiled if the model was replaced; nil if there is none,
-    /// or it does not fit the model.
+    /// Returns the plan of the next fetch, recompiled if the model was replaced; nil if there is
+    /// none, or it does not fit the model.
     private func currentPlan() -> ResultsPlan? {
         guard let plan = opening.plan ?? phase.plan, let model = source.session?.model else {
             return nil
@@ -181,7 +182,8 @@ final class ListFollower: ListParticipant {
         fetches += 1
         let limits = source.core.limits
         let fetch = plan.fetch(slack: max(1, limits.windowSlack) + 2 * losses)
-        // If a list is opened for the first time, the values of many rows would not be used.
+        // Most values of a long list are never read, so a list that is opened first is fetched
+        // without them.
         guard case .idle = phase, opening.sums?.isEmpty == true, !plan.isWindow,
             source.pinnedPosition == nil
         else { return fetch }
@@ -189,7 +191,7 @@ final class ListFollower: ListParticipant {
     }
 
     func receive(_ result: Result<ListAnswer, TandemError>, for fetch: Fetch) {
-        // Another request may have been set and sent in the meantime.
+        // Another request may have been set and sent meanwhile.
         guard let plan = currentPlan(), plan.isAsked(by: fetch) else { return }
         switch result {
         case .failure(let error): refuse(error)
@@ -228,8 +230,9 @@ final class ListFollower: ListParticipant {
             plan: followed, answer: found, isComplete: true, known: (.places(places), []))
     }
 
-    /// Ends the pending fetch with an error; without one, stops following the list, which the model
-    /// no longer has or the daemon refuses.
+    /// Ends the pending fetch with an error, or stops updating the list if none is pending.
+    ///
+    /// The error is that the list does not fit the model, or that the daemon refuses to send it.
     private func refuse(_ error: TandemError) {
         answer = nil
         if opening.plan != nil {
@@ -260,7 +263,7 @@ final class ListFollower: ListParticipant {
             if group.changes.isEmpty, verdicts == nil { return list.applyOverlay(plan) }
             return list.apply(group, verdicts, plan)
         }
-        // The group was not applied, which matters unless it is empty.
+        // The group was not applied, so the list misses its changes, unless it is empty.
         if group.isRestart || group.isBackward || group.to > group.from {
             phase.interrupt(after: list.shown.position)
         }
@@ -269,7 +272,9 @@ final class ListFollower: ListParticipant {
     /// Replaces the list; returns false if the list to be opened is out of order.
     private func replace(by answer: CaughtUpAnswer) -> Bool {
         let sums = opening.sums
-        assert(opening.plan.map { $0 === answer.plan } ?? true, "The answer is to the last fetch.")
+        assert(
+            opening.plan.map { $0 === answer.plan } ?? true,
+            "The answer belongs to the last fetch.")
         opening.end()
         if let problem = list.replace(by: answer, phase, opening: sums) {
             opening = .failed(TandemError(problem))

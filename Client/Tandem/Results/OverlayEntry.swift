@@ -2,7 +2,7 @@ import TandemModel
 import TandemQuery
 import TandemResults
 
-/// The effect of a context's edits, including those of its parents, on one object in the list.
+/// The effect of the edits of a context and its parents on one object in the list.
 ///
 /// The edits are those of the object itself, or those of objects to which it refers. The entries
 /// before and after a step show whether the displayed object differs: a save of edits that are
@@ -13,11 +13,11 @@ struct OverlayEntry {
     let edits: Edits
     /// The row of the object without edits; nil if it is not in the list.
     var stored: ResultRow?
-    /// The objects on which its placement depends.
+    /// The objects on which the placement depends.
     var reached: [ObjectNumber] = []
-    /// Whether all objects on which its placement depends were known.
+    /// Whether all objects on which the placement depends were known.
     var isPlaced = true
-    /// The values of other objects that it shows; nil if they are not known.
+    /// The values of other objects that the row shows; nil if they are unknown.
     var shows: [UInt8]?
 
     init(_ record: ObjectRecord, layers: [ObjectRecord]) {
@@ -41,8 +41,8 @@ struct OverlayStep {
         return valuesDiffer(record) || linksDiffer(record)
     }
 
-    /// Whether the row shows other values of related objects, or nil if that is not known; the
-    /// reader has the graph after the step.
+    /// Returns whether the row shows other values of related objects than before, or nil if that is
+    /// unknown; `now` reads the graph after the step.
     func relatedValuesDiffer(_ plan: ResultsPlan, _ now: GroupReader) -> Bool? {
         guard let object = (after ?? before)?.record.reference else { return nil }
         func stored(_ reader: some GraphReader) -> [UInt8]? {
@@ -100,7 +100,7 @@ struct OverlayStep {
     }
 }
 
-/// The members that a relationship gained and lost, and the ranks assigned to members.
+/// The members added to and removed from a relationship, and the ranks assigned to members.
 private struct Links {
     var added: Set<ObjectReference> = []
     var removed: Set<ObjectReference> = []
@@ -125,7 +125,7 @@ private struct Links {
         }
     }
 
-    /// Whether other members, or another order, would be shown.
+    /// Returns whether the shown members or their order differ.
     ///
     /// An added member without a rank may have received one in the save.
     func differs(from other: Links) -> Bool {
@@ -150,8 +150,8 @@ private struct Links {
 }
 
 extension Value {
-    /// Whether two values are shown alike: a long value is complete in an edit, but stored as a
-    /// hash.
+    /// Returns whether two values look the same: a long value is complete in an edit, but stored as
+    /// a hash.
     fileprivate func isSame(as other: Value) -> Bool {
         switch (self, other) {
         case (.string(let text), .longText(let stored)):

@@ -2,8 +2,8 @@ import TandemResults
 
 /// The changes that a list has not published yet, and the list to show until then.
 ///
-/// While an element is being made, the list must not change under its reader. A merge meanwhile is
-/// therefore recorded, and the old list is shown until the reads have ended.
+/// While an element is being created, the list must not change for its reader. A merge in that time
+/// is therefore recorded, and the old list is shown until the reads have ended.
 struct PendingPublication {
     /// The list that is shown until all current reads have ended, if a merge changed it during a
     /// read.
@@ -22,22 +22,22 @@ struct PendingPublication {
     /// Records that the list's error changed.
     mutating func recordFailure() { hasFailure = true }
 
-    /// Returns whether a job has to be scheduled, which publishes after the current reads.
+    /// Returns whether the caller has to schedule a job that publishes after the current reads.
     mutating func schedule() -> Bool {
         defer { isScheduled = true }
         return !isScheduled
     }
 
-    /// Forgets everything, because the list was replaced.
+    /// Discards the recorded changes, because the list was replaced.
     mutating func reset() {
         let wasScheduled = isScheduled
         self = PendingPublication()
         isScheduled = wasScheduled
     }
 
-    /// Removes and returns what has to be published; nil if there is nothing.
+    /// Removes and returns the changes to publish; nil if there are none.
     ///
-    /// `isOfInterest` is asked for changes that leave the order as it is.
+    /// `isOfInterest` decides about changes that leave the order as it is.
     mutating func take(
         _ isOfInterest: (ResultsChange) -> Bool
     ) -> (changes: [ControllerChange], isWanted: Bool)? {

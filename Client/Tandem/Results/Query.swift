@@ -11,9 +11,9 @@ import TandemQuery
 ///     let live = Standings(.store(container.viewContext))
 ///     let preview = Standings(.values([TeamRow(name: "Cameroon")]))
 ///
-/// The list observes itself, so it need not be tracked by a class that is `@Observable`; the macro
-/// requires its wrapped properties to be marked as ignored. If a key
-/// path or a text can't be translated, the error is the list's ``SectionedFetchResults/error``.
+/// The list is itself observable, and the `@Observable` macro does not support wrapped properties,
+/// so mark the property as ignored. If a key path or a text can't be translated, the list's
+/// ``SectionedFetchResults/error`` is the reason.
 @propertyWrapper
 public struct Query<SectionIdentifier: Hashable, Element> {
     /// The list; its source and request are set on the list itself.
@@ -106,10 +106,12 @@ extension SectionedFetchResults {
         self.init(.objects(.byElement(sectionIdentifier)), source: source, request: request)
     }
 
-    /// Creates a list of literal values of any type, with sections by name.
+    /// Creates a list of literal values of any type, with sections by name, for example for a
+    /// preview.
     ///
-    /// For previews and tests of views in modules that know no managed class. `sectionName` returns
-    /// the section name of a value; a new section begins where it differs from the one before.
+    /// Views in modules that know no managed class can be previewed and tested with such a list.
+    /// `sectionName` returns the section name of a value; a new section begins where the name
+    /// differs from the previous value's.
     ///
     ///     let teams = FetchedResults(
     ///         values: [TeamRow(name: "Cameroon", zone: "Africa")], sectionName: \.zone)

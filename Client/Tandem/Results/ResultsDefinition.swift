@@ -3,7 +3,7 @@ import TandemResults
 
 /// The source of section identifiers.
 enum SectionNaming<SectionIdentifier: Hashable, Element> {
-    /// Computed from the section name that the section key path gives.
+    /// Computed from the section name at the section key path.
     case byName((String) -> SectionIdentifier)
     /// Computed from the first element.
     case byElement((Element) -> SectionIdentifier)
@@ -22,7 +22,7 @@ struct ResultsDefinition<SectionIdentifier: Hashable, Element> {
     let register: (ManagedObjectContext) -> Void
     /// Throws `usage` if a context has, or will create, objects that can't be elements.
     let check: (ManagedObjectContext) throws -> Void
-    /// Returns the element of an object.
+    /// Creates the element for an object.
     let make: (ManagedObject) -> Element
 
     /// Creates the definition of a list of objects.
@@ -61,9 +61,9 @@ struct ResultsDefinition<SectionIdentifier: Hashable, Element> {
     }
 
     /// Returns the sections of literal values: neighbours with the same identifier, or one section
-    /// of all if nothing divides them.
+    /// if there are no identifiers.
     ///
-    /// Throws `usage` if the values have no value for the section key path.
+    /// Throws `usage` if there is a section key path, but the values are neither objects nor named.
     func sections(
         of values: [Element], by name: ((Element) -> String)?, _ keyPath: String?
     ) throws(TandemError) -> [(id: SectionIdentifier, range: Range<Int>)] {
@@ -76,7 +76,7 @@ struct ResultsDefinition<SectionIdentifier: Hashable, Element> {
             guard values.allSatisfy({ $0 is ManagedObject }) else {
                 throw TandemError(
                     .usage,
-                    "literal values have no section name at \(keyPath): give .values(…, sectionName:)"
+                    "literal values have no section name at \(keyPath); use .values(…, sectionName:)"
                 )
             }
             identify = { named(($0 as? ManagedObject)?.sectionName(at: keyPath) ?? "") }
@@ -103,7 +103,7 @@ struct ResultsDefinition<SectionIdentifier: Hashable, Element> {
 }
 
 extension ManagedObject {
-    /// Returns the object's section name by a key path over to-one relationships.
+    /// Returns the object's section name at a key path through to-one relationships.
     fileprivate func sectionName(at keyPath: String) -> String {
         var names = keyPath.split(separator: ".").map(String.init)
         guard let last = names.popLast() else { return "" }
@@ -130,7 +130,7 @@ extension ContextPart {
             guard let object = record.object, !(object is Object) else { continue }
             throw TandemError(
                 .usage,
-                "\(object.id) was created before the class \(type) was known: name the class when the container is made"
+                "\(object.id) was created before the class \(type) was known; pass the class to the container's initializer"
             )
         }
     }

@@ -4,12 +4,13 @@ import TandemResults
 
 /// The behaviour of a sequence of changes whose reader lags.
 public enum ResultsPolicy: Hashable, Sendable {
-    /// Keeps every change up to a limit; beyond it the sequence ends with `limitExceeded`.
+    /// Keeps every change, up to a limit of unread ones, at which the sequence ends with
+    /// `limitExceeded`.
     case every(limit: Int)
     /// Merges unread changes into one.
     ///
     /// While a change is unread, the list that the reader knows is kept, and each further merge
-    /// compares the current list with it: O(n), on the context's actor. For a long list that
+    /// compares the current list with that list: O(n), on the context's actor. For a long list that
     /// changes often, signals are much cheaper (``FetchedResultsController/signals()``).
     case latest
 
@@ -48,7 +49,7 @@ final class ResultsFeeds {
     /// Whether there is no reader.
     var isEmpty: Bool { signals.isEmpty && changes.values.allSatisfy(\.isEmpty) }
 
-    /// Whether any reader may need the next change merged with later ones.
+    /// Whether any reader may need the next change to be merged with later ones.
     var needsOldList: Bool { changes[.latest]?.open.contains(where: \.isFullyRead) ?? false }
 
     func publish(_ change: ControllerChange, from old: SectionedList?, to new: SectionedList) {
@@ -91,7 +92,7 @@ final class ResultsFeeds {
     }
 }
 
-/// The readers of signals without content that something changed; unread signals count as one.
+/// The readers of signals without content that something changed; unread signals are merged into one.
 final class SignalFeeds {
     private var feeds = FeedList<Void, Never>()
 

@@ -2,21 +2,22 @@ import TandemModel
 import TandemQuery
 import TandemResults
 
-/// An index of the objects that the rows of a list reach over the list's to-one key paths.
+/// An index of the objects that the rows of a list reach through the list's to-one key paths.
 ///
 /// Every prefix of a key path is a node of a tree. Each node has a table of links from the rows to
-/// the objects reached. An object is pinned in the context while any row links to it. Rows are
-/// pinned too, if the list keeps its rows. Recording a row costs O(nodes).
+/// the reached objects. An object is pinned in the context while any row links to it. Rows are
+/// pinned as well if the list keeps its rows. Recording a row costs O(nodes).
 struct ResultsLinks {
     private struct Node {
-        /// The node at which the hop starts; nil for the row itself.
+        /// The node at which the hop starts; nil if the hop starts at the row.
         var parent: Int?
         var slot: Int
-        /// The slots with which key paths continue from here.
+        /// The slots with which key paths continue from this node.
         var watched = PropertyMask()
-        /// The object that each row reaches here; no entry if the row's path ended before.
+        /// The object that each row reaches; there is no entry if the row's path ended before this
+        /// node.
         private var made = LinkTable()
-        /// The same links until the first lookup by object.
+        /// The links of a new list until the first lookup by object; replaces `made`.
         private var late: LazyLinkTable?
 
         init(parent: Int?, slot: Int) {
@@ -24,7 +25,7 @@ struct ResultsLinks {
             self.slot = slot
         }
 
-        /// The table of the objects that rows reach here.
+        /// The table of the objects that rows reach at this node.
         var links: LinkTable {
             get { late?.table ?? made }
             _modify {
@@ -46,7 +47,7 @@ struct ResultsLinks {
             late?.placed.isReached(object) ?? made.isReached(object)
         }
 
-        /// The objects that rows reach here, without duplicates.
+        /// The objects that rows reach at this node, without duplicates.
         var objects: [ObjectNumber] { late.map { Array($0.placed.objects) } ?? made.objects }
     }
 
@@ -89,7 +90,7 @@ struct ResultsLinks {
         return nodes.count - 1
     }
 
-    /// Returns the hops, each as the names of the relationships from a row.
+    /// Returns the path of each hop as the names of the relationships from a row.
     func paths(in request: CompiledRequest) -> [[String]] {
         var paths: [[String]] = []
         var ends: [CompiledEntity?] = []
@@ -122,21 +123,21 @@ struct ResultsLinks {
         return found
     }
 
-    /// Whether an updated row keeps its links, provided that no object on its paths changed; false
-    /// if it lacks a link.
+    /// Returns whether an updated row keeps its links, provided that no object on its paths
+    /// changed; false if a path ends early.
     func staysLinked(_ number: ObjectNumber, _ changed: PropertyMask) -> Bool {
         if !changed.intersection(firstSlots).isEmpty { return false }
         for at in nodes.indices where nodes[at].links[number] == nil { return false }
         return true
     }
 
-    /// Returns the rows that reach an object; empty for a list that does not keep its rows.
+    /// Returns the rows that refer to an object; empty for a list that does not keep its rows.
     func rows(reaching object: ObjectNumber) -> Set<ObjectNumber> {
         guard pinsRows else { return [] }
         return nodes.reduce(into: []) { $0.formUnion($1.links.rows(for: object)) }
     }
 
-    /// Whether the reader holds every object that a row reaches.
+    /// Returns whether the reader holds every object that a row reaches.
     func isKnown(_ row: Row, _ reader: GroupReader) -> Bool {
         var reached = Reached(nodes)
         for at in nodes.indices {
@@ -170,7 +171,7 @@ struct ResultsLinks {
         }
     }
 
-    /// Records the links of a row, in place of its earlier ones.
+    /// Replaces the links of a row.
     mutating func note(
         _ number: ObjectNumber, _ row: Row, _ context: ManagedObjectContext, _ reader: GroupReader,
         _ versions: RowVersions
@@ -212,7 +213,7 @@ struct ResultsLinks {
 
     // MARK: Following hops
 
-    /// The rows on the path from one row, by node; empty if all paths have one hop.
+    /// The rows of the objects that one row reaches, by node; empty if all paths have one hop.
     private struct Reached {
         var rows: [Row?] = []
 
@@ -236,7 +237,8 @@ struct ResultsLinks {
         }
     }
 
-    /// Follows one hop from a row, after the earlier nodes; returns nil if the path ended before.
+    /// Follows one hop from a row, after the earlier nodes; returns nil if the path ended before
+    /// this node.
     private func follow(
         _ at: Int, from row: Row, _ reached: inout Reached, _ reader: GroupReader
     ) -> End? {
@@ -258,8 +260,7 @@ extension ResultsLinks {
     /// The number of links a row may have.
     var hops: Int { nodes.count }
 
-    /// Returns the links of rows in the form of a cache, or nil if the context lacks a reached
-    /// object.
+    /// Returns the links of rows in cache form, or nil if the context lacks a reached object.
     func kept(of rows: [ResultRow], _ context: ManagedObjectContext) -> CachedLinks? {
         var kept = CachedLinks()
         kept.hops = nodes.count
@@ -282,8 +283,9 @@ extension ResultsLinks {
         return kept
     }
 
-    /// Adopts the links of a list's rows, except those of changed rows; stores the objects in the
-    /// context if the reader has them.
+    /// Adopts the links of a list's rows, except those of changed rows.
+    ///
+    /// Reached objects whose rows the reader has are stored in the context.
     mutating func take(
         _ list: PlacementList, without news: Set<ObjectNumber>, _ context: ManagedObjectContext,
         _ reader: GroupReader, _ versions: RowVersions

@@ -1,12 +1,13 @@
 import TandemModel
 import TandemResults
 
-/// The delegate and the closure of a controller, which are notified when the context delivers.
+/// The delegate and the closure of a controller, which are notified when the context delivers
+/// changes.
 final class ResultsNotifier<Object: ManagedObject> {
     weak var delegate: (any FetchedResultsControllerDelegate<Object>)?
     var onChange: ((ControllerChange) -> Void)?
 
-    /// Whether any of them is also notified of fetches of the whole list.
+    /// Whether the delegate or the closure is also notified of fetches of the whole list.
     var isNotifiedOfFetches: Bool {
         onChange != nil || delegate is any FetchedResultsSnapshotDelegate<Object>
     }
@@ -28,7 +29,7 @@ final class ResultsNotifier<Object: ManagedObject> {
         if let change { onChange?(change) }
     }
 
-    /// Notifies the delegate in the richest form that it supports, and in no other.
+    /// Notifies the delegate in the richest form that it supports, and only in that form.
     private func notify(
         _ change: ControllerChange, _ isSilent: Bool,
         _ controller: FetchedResultsController<Object>

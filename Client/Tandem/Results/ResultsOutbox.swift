@@ -4,8 +4,8 @@ import TandemResults
 
 /// The observers of a list, and the notifications that they have not received yet.
 ///
-/// Sequences, signals and the first observer call no application code; they are notified while the
-/// list steps. Delegate and closure are notified when the context delivers.
+/// Sequences, signals and the results observer call no application code; they are notified while
+/// the list is updated. Delegate and closure are notified when the context delivers changes.
 final class ResultsOutbox {
     /// The controller, which notifies delegate and closure.
     weak var owner: (any ResultsOwner)?
@@ -14,7 +14,7 @@ final class ResultsOutbox {
     let feeds = ResultsFeeds()
     private var waiting: Deque<(report: ListReport, change: ControllerChange?)> = []
     private var isDelivering = false
-    /// Whether there may be more notifications, because observers acted while they were notified.
+    /// Whether an observer caused another delivery while it was notified.
     private var needsRedelivery = false
 
     /// Whether delivering has an effect.
@@ -32,7 +32,8 @@ final class ResultsOutbox {
 
     /// Publishes a report, and queues it for the delegate.
     ///
-    /// `change` is its form for observers of changes; nil if there is no change, or no list yet.
+    /// `change` is the report's form for observers of changes; nil if there is no change, or no
+    /// list yet.
     func publish(_ report: ListReport, _ change: ControllerChange?, visible: SectionedList) {
         if report.isRecovery || report.isFailure { observer?.noteFailure() }
         if let change {
@@ -49,9 +50,10 @@ final class ResultsOutbox {
 
     // MARK: Delivering
 
-    /// Notifies delegate and closure, and then the effects of their calls.
+    /// Notifies delegate and closure, also of the changes that they cause.
     ///
-    /// Returns whether all is delivered; false for a call by an observer that is being notified.
+    /// Returns whether everything is delivered; false if an observer that is being notified calls
+    /// this.
     func deliver() -> Bool {
         guard !isDelivering else {
             needsRedelivery = true
@@ -74,7 +76,8 @@ final class ResultsOutbox {
 protocol ResultsOwner: AnyObject {
     /// Whether delegate or closure are also notified of fetches of the whole list.
     var isNotifiedOfFetches: Bool { get }
-    /// Notifies delegate and closure of a report; `change` is its form for observers of changes.
+    /// Notifies delegate and closure of a report; `change` is the report's form for observers of
+    /// changes.
     func notify(_ report: ListReport, _ change: ControllerChange?)
 }
 

@@ -1,14 +1,14 @@
 import TandemModel
 
-/// The state of a list that follows the merges of its context.
+/// The state of a list that is updated by the merges of its context.
 ///
 ///     idle ──fetched──→ following ──missed──→ interrupted ──refused──→ refused
 ///                           ↑────fetched──────────┘ ↑─────restart────────┘
 ///
-/// A fetch from any phase leads to `following`. While such a fetch is pending (``ListOpening``), a
-/// merge that changes anything interrupts the list that is followed.
+/// A successful fetch leads from any phase to `following`. While such a fetch is pending
+/// (``ListOpening``), a merge that changes anything interrupts the previous list.
 enum ResultsPhase {
-    /// Nothing was fetched yet.
+    /// No list was fetched yet.
     case idle
     /// Every merge updates the list.
     case following(ResultsPlan)
@@ -38,13 +38,13 @@ enum ResultsPhase {
 
     var isRefused: Bool { if case .refused = self { true } else { false } }
 
-    /// Records that the list misses the changes after its position.
+    /// Records that the list missed changes after its position.
     mutating func interrupt(after position: Position?) {
         guard case .following(let plan) = self, let position else { return }
         self = .interrupted(plan, since: position)
     }
 
-    /// Records that the daemon does not send the list again.
+    /// Records that the daemon refused to send the list again.
     mutating func refuse(after position: Position?) {
         interrupt(after: position)
         guard case .interrupted(let plan, let since) = self else { return }
@@ -67,12 +67,12 @@ enum ResultsPhase {
     }
 }
 
-/// A call that fetches a list, in addition to the list that is followed.
+/// The state of a call that fetches a list, while the previous list stays.
 enum ListOpening {
     case none
     /// The list is not fetched yet; the sums are empty.
     case pending(ResultsPlan, ResultsSums)
-    /// The fetch failed, which the call has not reported yet.
+    /// The fetch failed, and the call has not thrown the error yet.
     case failed(TandemError)
 
     /// The plan of the list to be fetched; nil if no fetch is pending.

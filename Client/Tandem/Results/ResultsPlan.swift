@@ -2,18 +2,18 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// The compiled form of a list's request: how its changes are decided, and which changes concern
-/// it.
+/// The compiled request of a list: how a merge decides about its rows, and which changes affect the
+/// list.
 ///
 /// Immutable, and shared by reference.
 final class ResultsPlan: Sendable {
-    /// The way in which a merge is followed.
+    /// The data from which a merge decides about rows.
     enum Mode {
         /// Own values decide everything; the daemon is asked only about texts that are too long for
         /// their rows.
         case own
-        /// To-one key paths order, section or refresh rows; the context holds the objects they
-        /// reach.
+        /// Rows are ordered, sectioned or refreshed through to-one key paths; the context holds the
+        /// reached objects.
         case related
         /// Membership depends on other objects, or to-many relationships are used; the daemon
         /// evaluates the rows.
@@ -26,13 +26,13 @@ final class ResultsPlan: Sendable {
     /// The key paths through which rows show values of other objects.
     let refreshKeyPaths: [String]
     let mode: Mode
-    /// The slots of the row itself with which any observed path begins.
+    /// The slots of a row with which observed paths begin.
     let ownSlots: PropertyMask
-    /// For the entities of related objects: the slots with which paths continue.
+    /// The slots with which paths continue at related objects, by entity.
     let watched: [EntityTag: PropertyMask]
     /// The entities whose transactions the list needs.
     let interests: [EntityTag]
-    /// The to-one key paths whose objects come with the rows.
+    /// The to-one key paths whose objects are fetched together with the rows.
     let relatedPaths: [[String]]
 
     /// Compiles a request for a model.
@@ -44,8 +44,8 @@ final class ResultsPlan: Sendable {
         in model: CompiledModel
     ) throws(TandemError) {
         try ResultsPlan.check(request)
-        // Key paths of order and section count as shown: a row with another value there is reported
-        // even if its place and section stay.
+        // Rows are assumed to show the values at key paths of order and section. If such a value
+        // changes, the row is reported even if its place and section stay the same.
         let keyPaths = request.sort.map(\.keyPath) + [sectionKeyPath].compactMap { $0 }
         let reached = keyPaths.filter { $0.utf8.contains(UInt8(ascii: ".")) }
         let refresh = refreshKeyPaths + reached.filter { !refreshKeyPaths.contains($0) }
@@ -93,13 +93,13 @@ final class ResultsPlan: Sendable {
         }
     }
 
-    /// Whether a row is placed again after edits of objects to which it refers.
+    /// Whether an edit of an object places the rows again that refer to this object.
     ///
-    /// The context must hold these objects, and nothing else may decide membership. With a limit,
-    /// the row that would enter the window is not known here.
+    /// The context must hold these objects, and membership must not depend on other objects. With a
+    /// limit, the row that would enter the window is unknown.
     var placesByRelated: Bool { mode == .related && request.limit == nil }
 
-    /// Whether rows show no values of other objects, but only their identities.
+    /// Whether rows show only the identities of other objects, and none of their values.
     var showsOwnLinksOnly: Bool {
         compiled.paths.allSatisfy { path in
             path.usage.isDisjoint(with: [.refresh, .sort, .section])
@@ -107,9 +107,10 @@ final class ResultsPlan: Sendable {
         }
     }
 
-    /// The query by which the daemon is asked for verdicts; nil if it is never asked.
+    /// The query for verdicts; nil if none are ever needed.
     ///
-    /// It has no limit and offset: the window is cut out of the matching rows here.
+    /// The query has no limit and no offset, because the client selects the shown rows from the
+    /// matching ones.
     var verdictItem: VerdictItem? {
         mode != .own || compiled.predicateReadsTexts ? rowQuery : nil
     }
@@ -121,12 +122,12 @@ final class ResultsPlan: Sendable {
             refreshKeyPaths: compiled.refreshKeyPaths)
     }
 
-    /// The plan for the same list if its related objects are not held.
+    /// The plan for the same list if the context does not hold its related objects.
     var evaluatedByDaemon: ResultsPlan {
         mode == .related ? ResultsPlan(self, .verdicts) : self
     }
 
-    /// The number of rows that must be known, from the first one on; nil for all.
+    /// The number of rows that must be known, counted from the first row; nil for all.
     var needed: Int? {
         request.limit.map { limit in
             let (sum, overflow) = max(0, limit).addingReportingOverflow(max(0, request.offset))
@@ -137,7 +138,7 @@ final class ResultsPlan: Sendable {
     /// Whether the list shows only a part of the matching rows.
     var isWindow: Bool { request.limit != nil || request.offset > 0 }
 
-    /// The request without limit and offset, by which the daemon evaluates rows.
+    /// The request without limit and offset, with which the daemon evaluates rows.
     var unlimited: FetchDescriptor {
         var request = request
         request.limit = nil
@@ -169,7 +170,7 @@ final class ResultsPlan: Sendable {
                 rowsUpTo: UInt32(clamping: rowsUpTo)))
     }
 
-    /// Whether a fetch has this plan's request, whatever its number of rows.
+    /// Returns whether a fetch has this plan's request, ignoring the values of limit and offset.
     func isAsked(by fetch: Fetch) -> Bool {
         var asked = fetch.request
         (asked.limit, asked.offset) = (nil, 0)
@@ -178,7 +179,7 @@ final class ResultsPlan: Sendable {
             && (fetch.list == nil || fetch.list?.isOf(self) == true)
     }
 
-    /// Whether a change of a related object may affect the list.
+    /// Returns whether a change of a related object may affect the list.
     func concernsRelated(_ change: Change) -> Bool {
         guard let mask = watched[change.object.tag] else { return false }
         switch change.kind {
@@ -198,7 +199,7 @@ final class ResultsPlan: Sendable {
         return found
     }
 
-    /// Whether edits of a related object may affect the list.
+    /// Returns whether edits of a related object may affect the list.
     static func concerns(_ edited: ObjectRecord, _ watched: [EntityTag: PropertyMask]) -> Bool {
         guard let mask = watched[edited.reference.tag] else { return false }
         return [edited.inFlight, edited.pending].contains {
@@ -206,29 +207,31 @@ final class ResultsPlan: Sendable {
         }
     }
 
-    /// Whether a change of a potential row leaves membership, place and section as they are.
+    /// Returns whether a change of an object of the list's entity can't affect membership, place or
+    /// section.
     func leavesPlace(_ change: Change) -> Bool {
         leavesPlace(change.kind, change.changed)
     }
 
-    /// Whether a change of this kind, in these properties, leaves membership, place and section as
-    /// they are.
+    /// Returns whether a change of this kind, in these properties, can't affect membership, place
+    /// or section.
     func leavesPlace(_ kind: Change.Kind, _ changed: PropertyMask) -> Bool {
         (kind == .update || kind == .touch) && ownSlots.intersection(changed).isEmpty
     }
 
-    /// Whether a change may affect the list, as a change of a row or of a related object.
+    /// Returns whether a change may affect the list, as a change of a row or of a related object.
     func concerns(_ change: Change) -> Bool {
         if concernsRelated(change) { return true }
         return compiled.includes(tag: change.object.tag) && !leavesPlace(change)
     }
 
-    /// Whether a row fits the model.
+    /// Returns whether a row fits the model.
     func canRead(_ object: StoredObject) -> Bool {
         compiled.model.entity(tagged: object.object.tag).map(object.row.isValid) ?? false
     }
 
-    /// Whether the predicate depends on a text that is too long for the row of a changed object.
+    /// Returns whether the predicate depends on a text that is too long for the row of a changed
+    /// object.
     func dependsOnTexts(_ changes: [Change], _ reader: GroupReader) -> Bool {
         guard compiled.predicateReadsTexts else { return false }
         return changes.contains { change in
@@ -292,7 +295,7 @@ extension PropertyMask {
 }
 
 extension ListDetails {
-    /// Whether a requested list has the sections and refresh key paths of a plan.
+    /// Returns whether a requested list has the sections and refresh key paths of a plan.
     fileprivate func isOf(_ plan: ResultsPlan) -> Bool {
         sectionKeyPath == plan.sectionKeyPath && refreshKeyPaths == plan.compiled.refreshKeyPaths
     }

@@ -2,11 +2,10 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// The graph after a group, as far as it is known from the context, the group and an answer of the
-/// daemon.
+/// The graph after a group, as known from the context, the group and an answer of the daemon.
 ///
-/// It is valid before and after the group's rows are merged, because rows of the group take
-/// precedence.
+/// The reader can be used before and after the group's rows are merged, because rows of the group
+/// take precedence.
 struct GroupReader: GraphReader {
     let context: ManagedObjectContext
     /// The net changes of the group.

@@ -3,14 +3,14 @@ public import TandemQuery
 
 /// The predicate, order, sections and refresh key paths of a list, as one value.
 ///
-/// It is replaced in one step, so a list never has a new order with old sections.
+/// A request is replaced as a whole, so a list never has a new order with old sections.
 ///
 ///     var request = teams.request
 ///     request?.sort = ["group.name", "-wins"]
 ///     request?.sectionNameKeyPath = "group.name"
 ///     teams.request = request
 ///
-/// Key paths are texts here, because a list of values has no class; ``Query`` takes Swift's.
+/// Key paths are texts, because a list of values has no class. ``Query`` accepts Swift key paths.
 public struct ResultsRequest: Hashable, Sendable {
     /// The predicate; nil for every object of the entity.
     public var predicate: ObjectPredicate?

@@ -22,7 +22,7 @@ public struct ResultsSectionView<SectionIdentifier: Hashable, Element>: RandomAc
     /// The number of elements in the section.
     public var endIndex: Int { range.count }
 
-    /// The elements of the section as an array; each is made.
+    /// The elements of the section as an array; creates every element.
     public var objects: [Element] { Array(self) }
 
     /// Returns an element of the section; an index out of range traps.

@@ -3,10 +3,11 @@ import TandemModel
 import TandemQuery
 import TandemResults
 
-/// The values that a list sums: for each row, the values of some attributes.
+/// The summed attributes of a list, with their value in each row.
 ///
-/// A sum adds the rows of a section in their order. It is therefore equal, to the last bit, to the
-/// sum of a newly fetched list with the same rows. Sums are cached until the list changes.
+/// A sum adds the values of a section in the order of its rows. It is therefore equal, to the last
+/// bit, to the sum of a newly fetched list with the same rows. Sums are cached until the list
+/// changes.
 struct ResultsSums {
     /// The summed attributes.
     let properties: [CompiledProperty]
@@ -32,7 +33,7 @@ struct ResultsSums {
             default:
                 throw TandemError(
                     .usage,
-                    "\(entity.name).\(name) cannot be added up: it is not a numeric attribute")
+                    "\(entity.name).\(name) is not a numeric attribute, so it cannot be summed")
             }
         }
         self.properties = properties
@@ -69,7 +70,7 @@ struct ResultsSums {
             else { continue }
             note(row, of: record.reference, model)
         }
-        // The cached sums are those of the rows before.
+        // The cached sums are of the rows before the change.
         added = [:]
     }
 

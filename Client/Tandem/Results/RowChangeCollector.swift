@@ -9,8 +9,8 @@ struct RowChangeCollector {
     var reader: GroupReader { didSet { keys?.forgetRelated() } }
     /// The changes of the current group, including those of other entities.
     private var noted = ChangeTable.empty
-    /// The key prefixes and sections of related objects, cached for the current reader; nil for few
-    /// rows.
+    /// The key prefixes and sections of related objects, cached for the current reader; nil if
+    /// there are few rows.
     private let keys: GroupedKeys?
     /// The ranges of the recorded changes with objects of the list's entity.
     private(set) var ownParts: [Range<Int>] = []
@@ -19,18 +19,18 @@ struct RowChangeCollector {
     /// none.
     private(set) var origins: [Int] = []
 
-    /// Creates a collector for about this number of rows.
+    /// Creates a collector for approximately `rows` rows.
     init(plan: ResultsPlan, reader: GroupReader, rows: Int = .max) {
         self.plan = plan
         self.reader = reader
         keys = rows < RowChangeCollector.few ? nil : GroupedKeys(of: plan.compiled, sections: true)
     }
 
-    /// The number of rows below which caching related values does not pay.
+    /// The number of rows below which related values are not cached, because that would cost more.
     private static let few = 8
 
-    /// Decides the effect of a group on the stored rows, by the daemon's verdicts or by the rows
-    /// and links held here.
+    /// Computes the effect of a group on the stored rows, using the daemon's verdicts or the
+    /// client's rows and links.
     init(
         deciding group: MergedGroup, _ verdicts: [Verdict]?, _ plan: ResultsPlan,
         _ stored: StoredRows, _ links: ResultsLinks?, _ source: ManagedObjectContext
@@ -74,7 +74,7 @@ struct RowChangeCollector {
         !change.changed.isEmpty && plan.compiled.includes(tag: change.object.tag)
     }
 
-    /// Whether a verdict is about a row of the list's entity that can be read.
+    /// Returns whether a verdict is about a row of the list's entity that can be read.
     func isReadable(_ verdict: Verdict) -> Bool {
         guard plan.compiled.includes(tag: verdict.object.tag),
             let entity = plan.compiled.model.entity(tagged: verdict.object.tag)
@@ -82,13 +82,13 @@ struct RowChangeCollector {
         return verdict.row.map { $0.isValid(for: entity) } ?? true
     }
 
-    /// Whether a row's own change has decided its placement, so that related objects need not be
-    /// examined.
+    /// Returns whether a row's own change has decided its placement, so that related objects need
+    /// not be examined.
     private func hasConsidered(_ number: ObjectNumber) -> Bool {
         own(number).map { !plan.leavesPlace(noted.all[$0]) } ?? false
     }
 
-    /// Whether an object matches the predicate; false if that is not known.
+    /// Returns whether an object matches the predicate; false if it can't be evaluated here.
     func matches(_ object: ObjectReference, _ row: Row) -> Bool {
         plan.compiled.matches(object, row, reader) ?? false
     }
@@ -123,7 +123,7 @@ struct RowChangeCollector {
     /// Evaluates the change at an index; a copy of the change would cost reference counting.
     private mutating func consider(_ changes: [Change], _ at: Int, _ stored: StoredRows) {
         let (object, kind, changed) = (changes[at].object, changes[at].kind, changes[at].changed)
-        // An object stays inside or outside the list if nothing that decides membership differs.
+        // Membership stays the same if no property that affects it changed.
         if kind == .touch || plan.leavesPlace(kind, changed) {
             if !changed.isEmpty, stored.contains(object.number) { stay(object.number) }
             return
@@ -161,7 +161,7 @@ struct RowChangeCollector {
         origins.append(origin)
     }
 
-    /// Records that an object does not match, if it is a row.
+    /// Records the removal of an object that does not match, if it is a row.
     private mutating func leave(_ number: ObjectNumber, _ stored: StoredRows) {
         if stored.contains(number) { edits.removed.append(number) }
     }
@@ -172,7 +172,7 @@ struct RowChangeCollector {
         edits.reasons[number] = .ownValues
     }
 
-    /// Whether the values that a row shows of other objects differ.
+    /// Returns whether the values of other objects that a row shows have changed.
     func isRefreshed(_ object: ObjectReference) -> Bool {
         let earlier = EarlierReader(now: reader, model: plan.compiled.model)
         guard case .row(let before) = earlier.row(of: object),
@@ -214,7 +214,7 @@ struct RowChangeCollector {
         return reason
     }
 
-    /// Returns the last row of an answer, by the values at the answer's position.
+    /// Returns the last row of an answer, with its key at the answer's position.
     func edge(of answer: FetchAnswer) -> ResultRow? {
         guard let last = answer.objects.last else { return nil }
         let stored = (answer.related + [last]).map { ($0.object.number, $0.row) }

@@ -1,7 +1,7 @@
 import TandemResults
 
 extension SectionedFetchResults {
-    /// Returns an element of the current content or of an earlier one.
+    /// Returns an element of the current or an earlier content.
     func element(
         at offset: Int, of content: ResultsContent<SectionIdentifier, Element>,
         _ list: SectionedList?
@@ -15,12 +15,12 @@ extension SectionedFetchResults {
         }
     }
 
-    /// The sections in order: one section without a section key path; with one, no section is
+    /// The sections in order: one section without a section key path; otherwise no section is
     /// empty.
     ///
     /// Cost: a few words for each section. If identifiers are computed from elements, the first
     /// element of each section is loaded, or every element if there is no section key path.
-    /// Neighbours with the same identifier form one section, as among literal values.
+    /// Neighbours with the same identifier form one section, as they do for literal values.
     public var sections: [ResultsSectionView<SectionIdentifier, Element>] {
         access()
         let shown = ResultsViewState(content: content, list: list)
@@ -92,7 +92,7 @@ extension SectionedFetchResults: RandomAccessCollection {
         }
     }
 
-    /// Returns the element at an index of the whole list; an index out of range traps.
+    /// Returns the element at an index of the whole list; traps if the index is out of range.
     public subscript(position: Int) -> Element {
         access()
         return element(at: position, of: content, list)

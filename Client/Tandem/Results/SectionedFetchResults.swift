@@ -5,13 +5,13 @@ import TandemResults
 /// A list with section names as identifiers; without a section key path it has one section, `""`.
 public typealias FetchedResults<Element> = SectionedFetchResults<String, Element>
 
-/// A list that stays up to date: a collection of elements, divided into sections, which notifies
-/// its observers.
+/// An observable list: a collection of elements in sections that stays up to date with its source.
 ///
-/// The elements are objects of a class, or values made from objects (``ObjectValue``), which are
-/// made one at a time when they are read. The list itself holds numbers and keys. Source and
-/// request can be set at any time, for example to replace the store by literal values. Each such
-/// step shows either the old list or the new one. The list belongs to the actor of its context.
+/// The elements are objects of a class, or values made from objects (``ObjectValue``). They are
+/// created one at a time when they are read; the list itself holds numbers and keys. Source and
+/// request can be set at any time, for example to replace the store by literal values. At every
+/// moment, the list shows either the old content or the new one. The list belongs to the actor of
+/// its context.
 ///
 /// Views that read the list under `withObservationTracking` are notified when elements are
 /// inserted, deleted or moved, when values differ, and when ``error`` changes. An object notifies
@@ -35,21 +35,21 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
     private var failure: TandemError?
     private var requested: ResultsRequest?
     private var origin: ResultsSource<Element>
-    /// The number of times the list was published; observers depend on this property.
+    /// The number of times the list was published; observations track this property.
     private var revision = 0
-    /// The number of elements being made; each may load values, and so merge.
+    /// The number of elements being created; creating an element may load values, and so merge.
     private var reads = 0
     private var pending = PendingPublication()
 
     /// Whether observers are notified of updated elements, in addition to changes of membership and
     /// order.
     ///
-    /// On by default for values. Off for objects, whose properties have observers of their own.
+    /// True by default for values, false for objects, whose properties have observers of their own.
     /// Updates of rows through ``ResultsRequest/relationshipKeyPathsForRefreshing`` are published
     /// in both cases.
     ///
-    /// Changes decide whether the list is published; the ids may be the same as before. Examples
-    /// are changes that cancel each other, a change during a read, and a new source or request.
+    /// The list may be published with the same ids as before: after changes that cancel each other,
+    /// after a change during a read, and with a new source or request.
     public var publishesUpdates: Bool
 
     /// The change that was published last; nil if several were published as one, or if the list was
@@ -64,8 +64,9 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
     /// Returns a sequence of signals that the list was published, for one of several readers that
     /// read the whole list each time.
     ///
-    /// A signal has no content, and unread signals count as one. Changes of values alone are
-    /// signalled only if ``publishesUpdates`` is set. The sequence ends with the list.
+    /// A signal has no content, and unread signals are merged into one. Changes of values alone are
+    /// signalled only if ``publishesUpdates`` is true. The sequence ends when the list is released
+    /// or its reader is cancelled.
     ///
     ///     for await _ in teams.signals() { draw(teams) }
     public func signals() -> some AsyncSequence<Void, Never> & Sendable { signalFeeds.make() }
@@ -89,7 +90,8 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
 
     /// The source of the elements.
     ///
-    /// Setting it blocks while the list is fetched. If the fetch fails, ``error`` has the reason.
+    /// Setting the source blocks while the list is fetched. If the fetch fails, ``error`` has the
+    /// reason.
     public var source: ResultsSource<Element> {
         get { origin }
         set {
@@ -100,8 +102,8 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
 
     /// The request; nil for an empty list.
     ///
-    /// Setting it blocks while the list is fetched. If the fetch fails, ``error`` has the reason,
-    /// and the list stays as it was.
+    /// Setting the request blocks while the list is fetched. If the fetch fails, ``error`` has the
+    /// reason, and the list stays as it was.
     public var request: ResultsRequest? {
         get { requested }
         set {
@@ -110,7 +112,7 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
         }
     }
 
-    /// Sets source and request in one step, without blocking.
+    /// Sets source and request together, without blocking.
     ///
     /// Throws the errors of ``FetchedResultsController/performFetch()``; the list then stays as it
     /// was.
@@ -129,7 +131,7 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
         }
     }
 
-    /// The reason why the list does not show the present state; nil if there is no failure.
+    /// The reason why the list is not up to date; nil if there is no failure.
     public var error: TandemError? {
         access()
         return failure ?? controller?.error
@@ -161,7 +163,7 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
         }
     }
 
-    /// Begins to replace the content; of several concurrent attempts, the last one counts.
+    /// Begins to replace the content; if several attempts overlap, only the last one takes effect.
     func begin() -> Int {
         attempts += 1
         return attempts
@@ -174,8 +176,8 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
         guard let entity = definition.entity else {
             throw TandemError(
                 .usage,
-                "a list of \(Element.self) made from literal values can't show a store; "
-                    + "declare it with Query, or conform \(Element.self) to ObjectValue")
+                "a list of \(Element.self) made from literal values cannot show a store; "
+                    + "declare the list with Query, or make \(Element.self) conform to ObjectValue")
         }
         definition.register(context)
         let fetch = requested.fetchRequest(of: entity)
@@ -222,7 +224,7 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
     /// Registers a read of the list with the current observation, if there is one.
     func access() { registrar.access(self, keyPath: \.revision) }
 
-    /// Keeps the shown list unchanged during `body`, which may load values and so merge.
+    /// Keeps the shown list unchanged during `body`, which may load values, and so merge.
     func reading<Result>(_ body: () -> Result) -> Result {
         reads += 1
         defer { reads -= 1 }
@@ -249,7 +251,7 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
 }
 
 extension SectionedFetchResults: ResultsObserver {
-    /// Whether rows show other values through the key paths that the request declares for
+    /// Returns whether a change includes values at the key paths that the request declares for
     /// refreshing.
     private func isRefresh(_ change: ResultsChange) -> Bool {
         guard let controller, !controller.relationshipKeyPathsForRefreshing.isEmpty else {
@@ -258,7 +260,7 @@ extension SectionedFetchResults: ResultsObserver {
         return change.reasons.values.contains { $0.contains(.refreshPath) }
     }
 
-    /// Whether an element is being made, or properties of an object are being loaded.
+    /// Whether an element is being created, or properties of an object are being loaded.
     private var isBeingRead: Bool {
         reads > 0 || controller.map { $0.context.family.loads > 0 } ?? false
     }

@@ -3,9 +3,9 @@ import TandemResults
 
 /// The rows of a list, and the effect of each step on its observers.
 ///
-/// If the rows are out of order, the last list that was in order stays visible, and the reasons of
-/// all changes are kept until the rows are in order again. A list in order that changes is reported
-/// as one change.
+/// If the rows are out of order, the last list that was in order stays visible. The reasons of all
+/// changes are kept until the rows are in order again, and the difference is then reported as one
+/// change.
 struct ShownList {
     /// The rows after the last step, which may be out of order.
     private(set) var list: SectionedList
@@ -26,7 +26,7 @@ struct ShownList {
         return lastOrdered ?? list
     }
 
-    /// Begins a step over a merge or over edits.
+    /// Begins a step, which applies a merge or edits.
     mutating func begin() { if lastOrdered == nil { causes = ChangeCauses() } }
 
     /// Removes, inserts and moves rows.
@@ -74,7 +74,7 @@ struct ShownList {
             old: keepsOld ? old : nil)
     }
 
-    /// Records a failure; one with the same code as the last is not reported again.
+    /// Records a failure; returns no report if the last failure has the same code.
     mutating func fail(_ failure: TandemError, keepsOld: Bool) -> ListReport? {
         // A list that is out of order is reported once, not with every merge that leaves it so.
         let isFirstReport = error?.code != failure.code
@@ -83,7 +83,8 @@ struct ShownList {
             ? ListReport(content: .failure(failure), old: keepsOld ? visible : nil) : nil
     }
 
-    /// Returns a report as a change of a plan's list; a change takes the causes collected so far.
+    /// Returns a report as a change of a plan's list; a change consumes the causes collected so
+    /// far.
     mutating func change(
         _ report: ListReport, at position: Position, _ plan: ResultsPlan
     ) -> ControllerChange? {
@@ -127,7 +128,7 @@ struct ListReport {
     var isRecovery = false
     /// Whether the report is about a fetch of the whole list, which not every observer receives.
     var isSilent = false
-    /// The list that was visible before, if it was to be kept.
+    /// The list that was visible before; nil if no observer needs it.
     var old: SectionedList?
 
     var isFailure: Bool { if case .failure = content { true } else { false } }

@@ -2,11 +2,11 @@ import Algorithms
 import TandemModel
 import TandemResults
 
-/// The first rows of a result of which a window is shown: the rows up to an edge, or all rows.
+/// The known rows of a list with a limit or an offset: the rows up to an edge, or all rows.
 ///
-/// All rows at or before the edge are held; rows after it are not known. The window is therefore
-/// exact while it ends before the edge. Rows that leave the window cost no fetch until the rows
-/// beyond it are used up.
+/// All rows at or before the edge are known; rows after the edge are unknown. The window, which is
+/// the shown part, is therefore exact while it ends before the edge. A fetch is needed only after
+/// removals have used up the known rows beyond the window.
 struct WindowRows {
     /// All rows up to the edge, in order.
     private(set) var rows: [ResultRow]
@@ -25,15 +25,15 @@ struct WindowRows {
         }
     }
 
-    /// Whether the result has no rows after the held ones.
+    /// Whether the result has no rows after the known ones.
     var isComplete: Bool { edge == nil }
 
-    /// Returns the row with this number, or nil if it is not held.
+    /// Returns the row with this number, or nil if there is no known one.
     func row(_ number: ObjectNumber) -> ResultRow? { byNumber[number] }
 
     /// Removes and inserts rows; unmoved rows stay as they are.
     ///
-    /// Cost: O(held rows) for each row, plus a binary search.
+    /// Cost: O(known rows) for each row, plus a binary search.
     mutating func apply(_ edits: ListEdits) {
         for number in edits.removed { remove(number) }
         for row in edits.upserted {
@@ -44,8 +44,7 @@ struct WindowRows {
         }
     }
 
-    /// Drops the rows after the first `count`, so that their number stays bounded; returns the
-    /// dropped numbers.
+    /// Drops the rows after the first `count`, to bound their number; returns the dropped numbers.
     mutating func trim(to count: Int) -> [ObjectNumber] {
         guard rows.count > count, count > 0 else { return [] }
         let numbers = rows[count...].map(\.number)
@@ -73,10 +72,10 @@ struct WindowRows {
     }
 }
 
-/// The known rows of a list as shown, in the window or not.
+/// The known rows of a list as shown, including rows outside the window.
 ///
-/// It holds copies of the list's state, so that reading a row costs no reference counting. Release
-/// it before the list is changed; otherwise the change copies the list.
+/// This value holds copies of the list's state, so that reading a row costs no reference counting.
+/// Release it before the list is changed; otherwise the change copies the list.
 struct KnownRows {
     let window: WindowRows?
     let list: SectionedList
@@ -88,12 +87,12 @@ struct KnownRows {
     }
 }
 
-/// The known rows of a list as stored, without edits, while the effect of a group is decided.
+/// The known rows of a list as stored, without edits, while the effect of a group is computed.
 struct StoredRows {
     let overlay: EditOverlay
     let rows: KnownRows
 
-    /// Whether an object is a row.
+    /// Returns whether an object is a row.
     func contains(_ number: ObjectNumber) -> Bool {
         if let entry = overlay.entries[number] { return entry.stored != nil }
         if let window = rows.window { return window.row(number) != nil }

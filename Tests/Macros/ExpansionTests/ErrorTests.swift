@@ -79,7 +79,7 @@ struct ErrorTests {
     @Test func `a class with an entity is not generic`() {
         expectErrors(
             "@Model class Team<T>: ManagedObject {}",
-            ["1:18: a class with an entity is not generic"])
+            ["1:18: a class with an entity cannot be generic"])
     }
 
     @Test func `a name is a plain literal`() {
@@ -112,7 +112,7 @@ struct ErrorTests {
     @Test func `a constant is no property`() {
         expectError(
             "let name: String",
-            "2:1: a property of an entity is a `var`; write `@Transient` before a constant",
+            "2:1: a property of an entity must be a `var`; write `@Transient` before a constant",
             fixed: "var name: String")
     }
 
@@ -123,7 +123,7 @@ struct ErrorTests {
     func `types without an attribute type`(type: String) {
         expectError(
             "var a: \(type)",
-            "2:8: `\(type)` is not the type of an attribute; write `@Transient` before the property to leave it out"
+            "2:8: `\(type)` cannot be the type of an attribute; write `@Transient` before the property to leave it out"
         )
     }
 
@@ -136,7 +136,7 @@ struct ErrorTests {
     func `types with an alternative`(type: String, alternative: String) {
         expectError(
             "var a: \(type)",
-            "2:8: `\(type)` is not the type of an attribute; write `\(alternative)`",
+            "2:8: `\(type)` cannot be the type of an attribute; write `\(alternative)`",
             fixed: "var a: \(alternative)")
     }
 
@@ -146,7 +146,7 @@ struct ErrorTests {
     ])
     func `collections of values have no attribute type`(type: String) {
         let message =
-            "`\(type)` is not the type of an attribute or a relationship; wrap it in a struct that conforms to `CodableAttribute`"
+            "`\(type)` cannot be the type of an attribute or a relationship; wrap it in a struct that conforms to `CodableAttribute`"
         expectError("var tags: \(type)", "2:11: \(message)")
         expectError(
             "@Relationship(inverse: \\.count) var tags: \(type)", "2:43: \(message)")
@@ -155,13 +155,13 @@ struct ErrorTests {
     @Test func `a collection of optionals is no relationship`() {
         expectError(
             "@Relationship(inverse: \\.a) var a: [Team?]",
-            "2:36: `[Team?]` is not the type of a relationship; write `[Team]`",
+            "2:36: `[Team?]` cannot be the type of a relationship; write `[Team]`",
             fixed: "@Relationship(inverse: \\.a) var a: [Team]")
     }
 
     @Test func `a URL is optional`() {
         expectError(
-            "var a: URL", "2:8: an attribute of type `URL` is optional; write `URL?`",
+            "var a: URL", "2:8: an attribute of type `URL` must be optional; write `URL?`",
             fixed: "var a: URL?")
     }
 
@@ -176,14 +176,16 @@ struct ErrorTests {
     func `a default is a constant`(type: String, value: String) {
         expectError(
             "var a: \(type) = \(value)",
-            "2:15: the default of an attribute is a constant; set `a` after each insert instead")
+            "2:15: the default of an attribute must be a constant; set `a` after each insert instead"
+        )
         expectError(
             "var a: \(type)? = \(value)",
-            "2:16: the default of an attribute is a constant; set `a` after each insert instead")
+            "2:16: the default of an attribute must be a constant; set `a` after each insert instead"
+        )
     }
 
     @Test func `a declaration has one property`() {
-        let message = "each property of an entity has a declaration of its own; split this one"
+        let message = "each property of an entity needs its own declaration; split this declaration"
         expectError("var a: Int, b: Int", "2:5: \(message)")
         expectError("var (a, b): (Int, Int)", "2:5: \(message)")
     }
@@ -192,7 +194,7 @@ struct ErrorTests {
         for kind in ["lazy", "weak"] {
             expectError(
                 "\(kind) var a: Int? = 3",
-                "2:1: a property of an entity is not `\(kind)`; write `@Transient` before it to leave it out"
+                "2:1: a property of an entity cannot be `\(kind)`; write `@Transient` before the property to leave it out"
             )
         }
     }
@@ -215,15 +217,16 @@ struct ErrorTests {
             "2:12: a transient property does not belong to the entity; remove `@Relationship`")
         expectError(
             "@Attribute @Relationship(inverse: \\.a) var a: Team?",
-            "2:1: a property is an attribute or a relationship; remove `@Attribute`")
+            "2:1: a property cannot be both an attribute and a relationship; remove `@Attribute`")
         expectError(
-            "@Managed(\"a\") var a: Int", "2:1: `@Model` adds `@Managed` itself; remove it here")
+            "@Managed(\"a\") var a: Int",
+            "2:1: `@Model` adds `@Managed`; remove it from the property")
     }
 
     @Test func `an entity does not depend on the build`() {
         expectError(
             "#if DEBUG\nvar a: Int\nvar b: Int { 3 }\n#endif",
-            "3:1: an entity is the same in every build; move the property out of `#if`")
+            "3:1: an entity must be the same in every build; move the property out of `#if`")
     }
 
     // MARK: Relationships
@@ -233,7 +236,7 @@ struct ErrorTests {
         let column = 14 + annotation.utf8.count
         expectError(
             "\(annotation)var players: \(type)",
-            "2:\(column): `players` refers to several `Player`; write `@Relationship(inverse: \\.…)` before it, with the name of the inverse",
+            "2:\(column): `players` refers to several `Player`; write `@Relationship(inverse: \\.…)` before the property, with the name of the inverse",
             fixed: "@Relationship(inverse: \\.<#inverse#>) var players: \(type)")
     }
 
@@ -271,18 +274,18 @@ struct ErrorTests {
     func `an inverse is one property`(path: String) {
         expectError(
             "@Relationship(inverse: \(path)) var a: Team?",
-            "2:24: the inverse is one property after `\\.`, as in `@Relationship(inverse: \\.team)`"
+            "2:24: the inverse must be a single property after `\\.`, as in `@Relationship(inverse: \\.team)`"
         )
     }
 
     @Test func `a to-one relationship is optional, and a collection is not`() {
         expectError(
             "@Relationship(inverse: \\.a) var a: Team",
-            "2:36: a to-one relationship is optional; write `Team?`",
+            "2:36: a to-one relationship must be optional; write `Team?`",
             fixed: "@Relationship(inverse: \\.a) var a: Team?")
         expectError(
             "@Relationship(inverse: \\.a) var a: Set<Team>?",
-            "2:36: `Set<Team>?` is not the type of a relationship; write `Set<Team>`",
+            "2:36: `Set<Team>?` cannot be the type of a relationship; write `Set<Team>`",
             fixed: "@Relationship(inverse: \\.a) var a: Set<Team>")
     }
 
@@ -290,14 +293,14 @@ struct ErrorTests {
     func `a relationship refers to objects`(type: String) {
         expectError(
             "@Relationship(inverse: \\.a) var a: \(type)",
-            "2:36: `\(type)` is not the type of a relationship; write `X?`, `Set<X>` or `[X]` for a model class `X`"
+            "2:36: `\(type)` cannot be the type of a relationship; write `X?`, `Set<X>` or `[X]` for a model class `X`"
         )
     }
 
     @Test func `a relationship has no default`() {
         expectError(
             "@Relationship(inverse: \\.a) var a: Team? = Team.first",
-            "2:44: a relationship has no default value; remove it")
+            "2:44: a relationship cannot have a default value; remove the initial value")
     }
 
     // MARK: Lists
@@ -309,14 +312,15 @@ struct ErrorTests {
             "2:\(macro.utf8.count + 20): `Team` has no stored property `win` for `#\(macro)`")
         expectError(
             "#\(macro)<Team>([\\.team.wins])\nvar wins: Int",
-            "2:\(macro.utf8.count + 10): `#\(macro)` lists properties of `Team`, such as `\\.name`")
+            "2:\(macro.utf8.count + 10): `#\(macro)` requires properties of `Team`, such as `\\.name`"
+        )
         expectError(
             "#\(macro)<Team>([\\.a])\n@Relationship(inverse: \\.b) var a: [Team]",
             "2:\(macro.utf8.count + 12): `a` is a to-many relationship; `#\(macro)` lists attributes and to-one relationships"
         )
         expectError(
             "#\(macro)<Team>(\\.wins)\nvar wins: Int",
-            "2:\(macro.utf8.count + 9): `#\(macro)` lists properties in brackets, as in `[\\.name, \\.zone]`"
+            "2:\(macro.utf8.count + 9): `#\(macro)` requires a list in brackets, such as `[\\.name, \\.zone]`"
         )
         expectError(
             "#\(macro)<Player>([\\.wins])\nvar wins: Int",
