@@ -4,13 +4,13 @@ package import TandemModel
 package enum RequestIDRule: Hashable, Sendable {
     /// The id is 0: the message belongs to no request.
     case zero
-    /// The id is that of a request, never 0.
+    /// The id identifies a request, and is never 0.
     case request
-    /// The id is 0 or that of a request.
+    /// The id is 0 or identifies a request.
     case any
 }
 
-/// The messages of one direction.
+/// The messages in one direction.
 package protocol WireMessage: Hashable, Sendable {
     /// The type byte.
     var type: UInt8 { get }
@@ -21,7 +21,8 @@ package protocol WireMessage: Hashable, Sendable {
     /// Reads the payload of a message of `type`, up to the reader's end.
     init(type: UInt8, from reader: inout ByteReader) throws(CodingError)
 
-    /// Returns the name of a type, as in the table of the protocol's page; nil for an unknown type.
+    /// Returns the name of a type, as in the message table of <doc:Protocol>; nil for an unknown
+    /// type.
     static func name(type: UInt8) -> String?
 
     /// Returns the largest payload of a type in bytes; nil for an unknown type.
