@@ -176,7 +176,8 @@ package struct FrameDecoder<Message: WireMessage>: Sendable {
             throw violation(.unknownType, "the peer must not send messages of this type", header)
         }
         guard Message.requestID(type: header.type).allows(header.id) else {
-            throw violation(.badFrame, "the request id is not allowed for this message type", header)
+            throw violation(
+                .badFrame, "the request id is not allowed for this message type", header)
         }
         guard header.length <= frameBytes else {
             throw violation(

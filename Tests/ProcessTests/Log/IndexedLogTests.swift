@@ -126,7 +126,7 @@ import Testing
         #expect(
             other.code == 1
                 && other.output.contains(
-                    "the index differs from the one that the segment determines")
+                    "the index differs from one rebuilt from the segment")
         )
     }
 
