@@ -15,7 +15,7 @@ import Testing
 
     /// A process that finds an existing directory has to sync the directory's name too.
     @Test(arguments: 1...4)
-    func `law 3: a kill between making a directory and syncing its name, then a power cut`(
+    func `law 3: a kill between creating a directory and syncing its name, then a power cut`(
         _ number: Int
     ) throws {
         var world = try World(seed: seed, in: try Scratch(inMemory: true))

@@ -18,7 +18,7 @@ import Testing
             ("fdatasync:error=EIO:when=8+", 78), ("fdatasync:error=EIO:when=15+", 78),
             ("pwrite64:error=EIO:when=16+", 78), ("pwrite64:error=ENOSPC:when=22", 0),
         ])
-    func `laws 1 and 3: a call failed by the kernel ends the daemon and loses nothing`(
+    func `laws 1 and 3: a call that the kernel fails ends the daemon and loses nothing`(
         _ injection: String, _ code: Int32
     ) throws {
         let place = try FaultPlace(try Scratch(inMemory: true))

@@ -182,7 +182,7 @@ import Testing
     }
 
     @Test(arguments: Scarcity.possible)
-    func `law 3: a model change without space is refused, and succeeds once there is some`(
+    func `law 3: a model change without space is refused, and succeeds once there is space`(
         _ scarcity: Scarcity
     ) throws {
         // The store keeps pages that a checkpoint reserved and did not use. With small checkpoints,

@@ -101,7 +101,8 @@ import Testing
         try world.finish()
     }
 
-    @Test func `laws 7 and 8: fifty clients that read no answer keep to the memory of reads`()
+    @Test
+    func `laws 7 and 8: fifty clients that read no answer stay within the memory limit of reads`()
         throws
     {
         let world = try HostileWorld(options: ["--set", "limits.readBytes=67108864"])

@@ -120,7 +120,7 @@ final class RepeatWorld {
         #expect(try world.bridge.refusal(other) == "usage")
     }
 
-    @Test func `law 3: aliases in a retry mean the same objects as before`() throws {
+    @Test func `law 3: aliases in a retry refer to the same objects as before`() throws {
         let world = try RepeatWorld()
         defer { world.end() }
         try world.bridge.ask(

@@ -104,7 +104,7 @@ import Testing
         ThisProcess.effectiveUserID == 0 && isInstalled("setpriv")
 
     @Test(.enabled(if: canBeAnotherUser, "takes root and setpriv"))
-    func `of two reverts by two users at the same moment, the later is undone`() throws {
+    func `of two reverts by two users at the same moment, the later one is undone`() throws {
         let deletion = try delete(try insert("Fan", "name=A"))
         chmod(place.path, 0o755)
         chmod(place.socket, 0o666)

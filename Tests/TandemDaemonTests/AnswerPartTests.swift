@@ -202,7 +202,9 @@ import Testing
 
     /// Answers of silent clients hold no readers, but used to be counted as running reads, so that
     /// no further read of the user began.
-    @Test func `law 7: clients that do not read keep no reader from others of their user`() throws {
+    @Test func `law 7: clients that do not read occupy no readers that others of their user need`()
+        throws
+    {
         let clock = ManualClock(monotonicNanoseconds: 1, wallMicroseconds: 1)
         let bench = try largeBench(clock, readBytes: 64 << 20)
         let silent = try (0..<5).map { _ in try bench.client() }

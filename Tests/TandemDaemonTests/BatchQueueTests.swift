@@ -163,7 +163,8 @@ import Testing
 
     // MARK: Unprocessed objects
 
-    @Test func `an object changed by others is re-evaluated, also if the batch changed it since`()
+    @Test
+    func `an object changed by others is re-evaluated, even if the batch has changed it since`()
         throws
     {
         let (bench, client) = try world(2_000)

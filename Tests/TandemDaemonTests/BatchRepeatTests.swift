@@ -107,7 +107,7 @@ import Testing
         #expect(try bench.transactions(of: [7]).last?.transaction.position == one.position)
     }
 
-    @Test func `law 3: the end of a batch outlives a store that is rebuilt from the journal`()
+    @Test func `law 3: a store rebuilt from the journal knows the end of a batch`()
         throws
     {
         let (bench, first) = try world(200)
@@ -129,7 +129,8 @@ import Testing
     }
 
     @Test
-    func `law 3: an end without changes is written to the journal, and is pushed to no client`()
+    func
+        `law 3: the end of a batch without changes is written to the journal, and is pushed to no client`()
         throws
     {
         let (bench, first) = try world(500)
@@ -167,7 +168,7 @@ import Testing
         #expect(try bench.client().run(batch) == answer)
     }
 
-    @Test func `law 3: an id belongs to one batch or one save, also before a batch has ended`()
+    @Test func `law 3: an id belongs to one batch or one save, even before a batch has ended`()
         throws
     {
         let (bench, client) = try world(1_000)
@@ -228,7 +229,7 @@ import Testing
         #expect(try bench.bench.exists("Node", 5_000))
     }
 
-    @Test func `a batch has no offset`() throws {
+    @Test func `a batch with an offset is refused`() throws {
         let (bench, client) = try world(10)
         var batch = try bench.batch("Node")
         batch.request.offset = 3

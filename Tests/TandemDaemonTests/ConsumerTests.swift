@@ -133,7 +133,7 @@ import Testing
     }
 
     @Test
-    func `law 3: a store that is filled by consumers refuses, with nothing registered`()
+    func `law 3: a store filled by consumers refuses another one and registers nothing`()
         throws
     {
         for limit in [300 << 10, 64 << 20] {
@@ -241,7 +241,9 @@ import Testing
         #expect(code { _ = try ask(second, "mirror", .acknowledge(end)) } == .consumerInUse)
     }
 
-    @Test func `law 2: names that only look alike are two consumers, of two users`() throws {
+    @Test func `law 2: names that only look alike belong to two consumers, each of its own user`()
+        throws
+    {
         let bench = try EngineBench(roles: Self.policy)
         let owner = try bench.client(as: Self.owner)
         let other = try bench.client(as: Self.other)
@@ -300,7 +302,7 @@ import Testing
         #expect(!bench.engine.care.isRetentionDue)
     }
 
-    @Test func `law 7: random acts of consumers never remove a segment that one still needs`()
+    @Test func `law 7: random requests of consumers never remove a segment that one still needs`()
         throws
     {
         var random = SplitMix64(seed: seed)

@@ -10,9 +10,11 @@ import Testing
 /// Pushes to many sessions that follow different entities.
 @Suite(.ownThread) struct FanOutTests {
     @Test(arguments: 0..<6)
-    func `law 2: each session gets what it follows, once and in order, whatever others do`(
-        round: Int
-    ) throws {
+    func
+        `law 2: each session gets the transactions that it follows, once and in order, whatever others do`(
+            round: Int
+        ) throws
+    {
         let seed = seed &+ UInt64(round)
         let bench = try EngineBench()
         var random = SplitMix64(seed: seed)

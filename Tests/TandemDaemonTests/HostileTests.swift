@@ -37,7 +37,8 @@ import Testing
         ]
     }
 
-    @Test func `law 7: a connection that breaks the protocol is closed with a reason, no other is`()
+    @Test
+    func `law 7: a connection that breaks the protocol is closed with a reason, and no other is`()
         throws
     {
         let bench = try EngineBench()

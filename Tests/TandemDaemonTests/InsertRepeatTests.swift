@@ -150,7 +150,7 @@ import Testing
         #expect(bench.position.number == end)
     }
 
-    @Test func `law 3: rows after an end that was reached are accepted like others`() throws {
+    @Test func `law 3: rows sent after a batch has ended are accepted like others`() throws {
         let bench = try bench()
         let client = try bench.client()
         _ = try client.run(

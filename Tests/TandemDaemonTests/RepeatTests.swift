@@ -101,7 +101,10 @@ import Testing
         check(again, first, "trimmed")
     }
 
-    @Test func `law 3: ids belong to a user, and other content under one is refused`() throws {
+    @Test
+    func `law 3: a save id belongs to a user, and different content under the same id is refused`()
+        throws
+    {
         let bench = try bench()
         let first = try bench.save([try bench.insert("Tag", 50)], id: [1], hash: hash, uid: 1)
         let other = try bench.save([try bench.insert("Tag", 51)], id: [1], hash: hash, uid: 2)

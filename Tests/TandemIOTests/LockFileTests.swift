@@ -24,7 +24,7 @@ import Testing
         _ = try LockFile(path)
     }
 
-    @Test func `no lock is acquired through a link, and its target stays as it is`() throws {
+    @Test func `no lock is acquired through a link, and its target is unchanged`() throws {
         let place = FileManager.default.temporaryDirectory.path + "/tandem-lock-\(UUID())"
         try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: place) }

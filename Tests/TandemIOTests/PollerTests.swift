@@ -80,7 +80,7 @@ import Testing
         #expect(units("0::/\n") == nil)
     }
 
-    @Test func `units that a user can name are no system units`() {
+    @Test func `units that a user can name are not system units`() {
         func units(_ path: String) -> SystemdUnits? {
             SystemdUnits(inControlGroups: "0::\(path)\n")
         }

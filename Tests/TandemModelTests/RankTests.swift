@@ -189,7 +189,7 @@ struct RankTests {
         #expect(throws: CodingError.self) { try LinkChange(from: &reader) }
     }
 
-    @Test func `a change has ranks exactly if the relationship is ordered`() throws {
+    @Test func `a change has ranks if and only if the relationship is ordered`() throws {
         let model = try CompiledModel(
             Model {
                 Entity("Team") {

@@ -281,7 +281,7 @@ import Testing
         #expect(Set(StoreFinding.Kind.allCases).subtracting(kinds).isEmpty)
     }
 
-    @Test(arguments: damages) func `is found, and repaired if the rows allow`(
+    @Test(arguments: damages) func `damage is found, and repaired if the rows allow`(
         _ damage: Damage
     ) throws {
         let bench = try small()

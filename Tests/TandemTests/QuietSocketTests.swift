@@ -8,7 +8,7 @@ import Testing
 
 /// The connection of a process that follows nothing: its thread rests, and callers read their own
 /// answers.
-@MainActor @Suite struct `A connection that nothing is expected of` {
+@MainActor @Suite struct `A connection without subscriptions` {
     private func savedOnce(_ container: PersistentContainer) throws {
         let context = container.makeContext(name: "quiet")
         try context.insert("Content")["size"] = .int(1)

@@ -21,7 +21,7 @@ import Testing
         return try Exposition(run.output)
     }
 
-    @Test func `the text is well formed, and counts what was done`() throws {
+    @Test func `the text is well formed, and its counters match the requests`() throws {
         let bridge = try BridgeProcess(place.socket, author: "a \"quoted\\ author\nof two lines")
         try bridge.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)
         try bridge.ask(#"{"do": "observe", "observer": "o", "entity": "Team"}"#)

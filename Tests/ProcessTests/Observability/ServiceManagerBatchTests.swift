@@ -75,7 +75,7 @@ import Testing
     }
 
     @Test
-    func `laws 3 and 7: a stop amid a batch flushes one more transaction, and a repeat resumes`()
+    func `laws 3 and 7: a stop during a batch flushes one more transaction, and a retry resumes`()
         throws
     {
         let daemon = try start()

@@ -75,7 +75,7 @@ import Testing
     }
 
     @Test(arguments: [0, 41])
-    func `law 3: with errors and repetitions every increment counts once`(
+    func `law 3: with errors and retries every increment counts once`(
         losing period: Int
     ) async throws {
         let outcome = try await race(.error, losing: period)
