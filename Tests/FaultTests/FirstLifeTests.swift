@@ -3,8 +3,8 @@ import Testing
 
 /// Regression tests: minimal cases of defects found by crash images.
 @Suite(.ownThread) struct FirstLifeTests {
-    /// LMDB never syncs the name of its file, so the journal remained next to a new store of
-    /// another log.
+    /// LMDB never syncs the name of its file, so a power cut left the journal next to a new store
+    /// of another log.
     @Test func `law 3: a power cut after the first saves leaves a matching store and journal`()
         throws
     {

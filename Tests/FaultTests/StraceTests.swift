@@ -3,7 +3,7 @@ import TandemIO
 import TestSupport
 import Testing
 
-/// The same faults made by the kernel itself, without a preloaded library.
+/// The same faults, injected by the kernel itself, without a preloaded library.
 @Suite(.ownThread) struct StraceTests {
     /// Whether strace is installed and may trace.
     static let isThere: Bool = {
@@ -40,7 +40,7 @@ import Testing
         let survives = (try? end.get()) != nil
         if survives || code == 0 { daemon.terminate() }
         let status = daemon.wait()
-        // Without a next segment the daemon accepts no saves, and loses nothing.
+        // If the next segment can't be created, the daemon accepts no saves and loses nothing.
         let isReadOnly = daemon.text.contains("tandemd: read-only:")
         #expect(
             !survives || code == 0 || isReadOnly, "\(injection): the daemon went on: \(daemon.text)"

@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test(
-        .enabled(if: MemoryGroup.isPossible, "no control group for memory that this user may make"))
+        .enabled(if: MemoryGroup.isPossible, "this user cannot create a control group for memory"))
     func `laws 2 and 3: an out-of-memory kill has the effects of any kill`() throws {
         let world = try PressedWorld()
         let group = try MemoryGroup(world.daemon.processID, bytes: 1 << 20)
@@ -127,7 +127,7 @@ import Testing
             let late = try WireClient(place.socket, Hello())
             let answer = try late.ask(.sync(Sync(number: 9_999, timeoutMilliseconds: 20)))
             guard case .failure(let error) = answer else {
-                Issue.record("a position that is not there was reached")
+                Issue.record("a position that does not exist was reached")
                 return
             }
             #expect(error.code == .timeout)
@@ -282,7 +282,7 @@ final class MemoryGroup: Sendable {
             }
             rmdir(path)
         }
-        throw TandemError(.usage, "no control group bounds memory here")
+        throw TandemError(.usage, "no control group can limit memory here")
     }
 
     /// The number of processes in this group that the kernel killed for lack of memory.

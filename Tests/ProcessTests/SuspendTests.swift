@@ -12,7 +12,7 @@ func stand(_ process: pid_t) throws {
     try #require(status & 0xff == 0x7f, "\(process) ended instead of being suspended: \(status)")
 }
 
-/// A machine that sleeps: daemon and clients stop together, and only the wall clock advances
+/// A suspended machine: daemon and clients stop together, and only the wall clock advances
 /// meanwhile.
 @Suite(.ownThread) struct SuspendTests {
     private let place: Place

@@ -144,7 +144,7 @@ import Testing
         try bench.turn()
         if moment == .working {
             try bench.turn(until: 1)
-            // All of them are re-evaluated later, with the layout of the new model.
+            // All objects are re-evaluated later, with the layout of the new model.
             for numbers in [UInt64(65)...1_000, 1_001...2_000] {
                 let updates = try numbers.map {
                     try bench.bench.update("Node", $0, ["rank": .int(9)])

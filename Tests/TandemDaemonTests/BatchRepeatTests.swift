@@ -83,7 +83,8 @@ import Testing
         let other = try bench.client()
         #expect(try other.run(batch).count == 600)
         #expect(try bench.count("Node", other, "rank < 5") == 400)
-        // They are the first ones in the request's order, as without the interruption.
+        // The processed objects are the first ones in the request's order, as without the
+        // interruption.
         #expect(try bench.count("Node", other, "rank = 4 OR rank = 3 OR rank = 2") == 0)
     }
 
@@ -187,7 +188,7 @@ import Testing
         #expect(refusal(try bench.batch("Node", "rank < 5", id: saveID)) == .usage)
         save.saveID = [7]
         guard case .failure(let error) = try other.ask(.save(save)) else {
-            Issue.record("a save took a batch's id")
+            Issue.record("a save used a batch's id")
             return
         }
         #expect(error.code == .usage)

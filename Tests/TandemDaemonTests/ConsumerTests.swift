@@ -78,7 +78,9 @@ import Testing
         #expect(first(bench) <= 2)
         try bench.crash()
         let kept = try #require(try bench.bench.committer.consumer(named: "mirror"))
-        #expect(kept.acknowledged >= first(bench) - 1, "it lost what it did not acknowledge")
+        #expect(
+            kept.acknowledged >= first(bench) - 1,
+            "the consumer lost transactions that it had not acknowledged")
         // A durable acknowledgement releases the segments.
         bench.engine.care.setPolicy(RetentionPolicy(keepSeconds: 60))
         try bench.bench.committer.acknowledge("mirror", 30)
@@ -224,7 +226,7 @@ import Testing
         for action: ConsumerRequest.Action in [.register(at: nil), .acknowledge(end)] {
             #expect(code { _ = try ask(second, "mirror", action) } == .consumerInUse)
         }
-        // Another user is refused for that reason.
+        // Another user is refused because the consumer belongs to the first one.
         #expect(
             code { _ = try ask(try bench.client(as: Self.other), "mirror", .remove) } == .denied)
         #expect(try ask(second, "mirror", .reset(to: end)) == end.number)

@@ -130,7 +130,7 @@ final class EngineBench {
         if makesCheckpoints, engine.reads.due != nil { try bench.committer.checkpoint() }
         try engine.turn()
         for session in engine.admission.sessions.values where !engine.queues.isScheduled(session) {
-            Issue.record("session \(session.id) is left behind")
+            Issue.record("session \(session.id) is stuck")
         }
     }
 }

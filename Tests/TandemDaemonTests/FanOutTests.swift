@@ -149,7 +149,7 @@ private final class Follower {
         _ = try peer.send(.save(peer.saveRequest(operations)))
     }
 
-    /// Loses its connection and resumes at its position.
+    /// Drops the connection, and resumes after the last position.
     func comeBack(_ random: inout SplitMix64) throws {
         if Bool.random(using: &random) { try peer.read() }
         recordAnswers()
@@ -168,7 +168,7 @@ private final class Follower {
         #expect(known == tags)
     }
 
-    /// Waits until everything has arrived.
+    /// Waits for all answers, and then syncs to the journal's end.
     func finish() throws {
         let end = bench.position.number
         while peer.machine.inFlightCount > 0 {

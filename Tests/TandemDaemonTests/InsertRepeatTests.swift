@@ -198,7 +198,7 @@ import Testing
         #expect(#expect(throws: TandemError.self) { try client.run(delete) }?.code == .usage)
         save.saveID = [7]
         guard case .failure(let error) = try client.ask(.save(save)) else {
-            Issue.record("a save took a batch's id")
+            Issue.record("a save used a batch's id")
             return
         }
         #expect(error.code == .usage)

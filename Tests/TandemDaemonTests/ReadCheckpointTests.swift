@@ -152,7 +152,7 @@ import Testing
         try bench.insertNodes(1_000, isGrouped: true)
         bench.engine.committer.enterReadOnly(.store, "no room")
         let asker = try bench.client()
-        // Each node reads all nodes of its group.
+        // Evaluating a node reads all nodes of its group.
         var slow = Fetch(request: FetchDescriptor(entity: "Node"), kind: .count)
         slow.request.predicate = try ObjectPredicate(
             format: "SUBQUERY(group.nodes, $n, $n.rank > 1000).@count > 0")

@@ -21,8 +21,8 @@ import Testing
 
     /// Returns operations with five inserts and a deletion of an existing object.
     ///
-    /// An existing object takes the place of the first insert. The save deletes the third, and the
-    /// fourth by a cascade; the second and the last are kept.
+    /// An existing object takes the place of the first insert. The save deletes the third inserted
+    /// object, and the fourth by a cascade; the second and the last are kept.
     private func operations(_ bench: CommitBench, from number: UInt64) throws -> [SaveOperation] {
         [
             try bench.insert(

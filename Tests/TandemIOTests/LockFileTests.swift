@@ -4,7 +4,7 @@ import TandemIO
 import Testing
 
 @Suite(.ownThread) struct LockFileTests {
-    /// Like a child process between `fork` and `exec`.
+    /// A second descriptor of the lock file, as in a child process between `fork` and `exec`.
     @Test func `a released lock is free although another process still has its descriptor`() throws
     {
         let path = FileManager.default.temporaryDirectory.path + "/tandem-lock-\(UUID())"

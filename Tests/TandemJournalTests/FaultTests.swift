@@ -89,7 +89,7 @@ import Testing
     @Test func partOfABatchThatFoundNoRoomIsCutOffAndTheNextBatchBeginsASegment() throws {
         let (journal, _) = try openJournal(disk)
         try appendBatch(journal)
-        // As on a file system where overwriting zeros needs new blocks.
+        // Simulates a file system on which overwriting zeros requires new blocks.
         (disk.faults.failingWrite, disk.faults.writeErrno) = (1, 28)
         disk.faults.bytesKept = 30
         #expect(journalError { try appendBatch(journal) }?.code == .noSpace)

@@ -137,7 +137,7 @@ struct RankTests {
         }
         #expect(list.numbers == numbers)
         #expect(list.longest <= Rank.byteLimit / 2)
-        // Few neighbours had to be moved, compared with the insertions.
+        // Compared with the number of insertions, few neighbours were moved.
         #expect(list.changes < 3 * 400, "\(list.changes)")
     }
 

@@ -145,11 +145,11 @@ struct PlacesTests {
         var random = SplitMix64(seed: seed)
         let places = Self.places(rows, &random)
         #expect(Self.list(of: places, sectioned: true) == nil)
-        // Neither do chunks, even if the disorder is between two of them.
+        // The chunks make no list either, even if the disorder is between two of them.
         for cut in 1..<rows.count {
             let parts = [places.slice(0..<cut), places.slice(cut..<rows.count)]
             let list = Self.list(of: parts, places.sections, sectioned: true, count: rows.count)
-            #expect(list == nil, "cut behind \(cut)")
+            #expect(list == nil, "cut after \(cut)")
         }
     }
 

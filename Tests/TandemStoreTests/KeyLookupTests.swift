@@ -13,7 +13,7 @@ import Testing
         return FetchDescriptor(entity: entity, predicate: .comparison(comparison))
     }
 
-    /// Returns the objects found by both; they have to agree.
+    /// Returns the objects found by a look-up, which must be those found by a fetch.
     private func found(_ request: FetchDescriptor, _ bench: StoreBench) throws -> StoredObjects {
         let model = try bench.model
         let lookup = try #require(KeyLookup(request, in: model), "\(request)")
@@ -79,7 +79,7 @@ import Testing
         try bench.apply([try bench.insert("Team", 1, ["name": .string("Lions")])])
         let index = try #require(try bench.entity("Team").uniqueness.first)
         for name in ["Eagles", "Lion", "Lionss", "lions"] {
-            // As if two texts had the same hash.
+            // Simulates two texts with the same hash.
             var tuple = KeyEncoder()
             tuple.append(.string(name))
             let hash = StableHash(tuple.bytes)

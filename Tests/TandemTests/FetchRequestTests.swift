@@ -133,7 +133,7 @@ import Testing
     }
 
     @Test func `a list of another class than the container's is refused`() throws {
-        // Its entity is that of `Club`, whose objects the container creates.
+        // The list has the entity of `Club`, whose objects the container creates.
         final class Guild: ManagedObject, ManagedEntity {
             static var entity: Entity { Club.entity }
         }

@@ -6,8 +6,8 @@ import Testing
 
 @testable import Tandem
 
-/// The connection of a process that follows nothing: its thread rests, and callers read their own
-/// answers.
+/// The connection of a process without subscriptions: its thread is idle, and callers read their
+/// own answers.
 @MainActor @Suite struct `A connection without subscriptions` {
     private func savedOnce(_ container: PersistentContainer) throws {
         let context = container.makeContext(name: "quiet")

@@ -116,7 +116,7 @@ struct DaemonSessionStateMachineTests {
         #expect(machine.answered(id: 1, position: nil) == true)
         #expect(machine.received(request: 1) == .run)
         guard case .close = machine.received(request: 1) else {
-            Issue.record("the id was taken twice")
+            Issue.record("the id was accepted twice")
             return
         }
         #expect(machine.closed() == [1])
@@ -129,7 +129,7 @@ struct DaemonSessionStateMachineTests {
             #expect(machine.received(request: UInt32(id)) == .run)
         }
         guard case .refuse(let error) = machine.received(request: 1_000) else {
-            Issue.record("the request was taken")
+            Issue.record("the request was accepted")
             return
         }
         #expect(error.code == .limitExceeded)
@@ -141,7 +141,7 @@ struct DaemonSessionStateMachineTests {
     @Test func anotherVersionIsRefusedByName() {
         var machine = DaemonSessionStateMachine()
         guard case .refuse(let error) = machine.received(Hello(protocolVersion: 9)) else {
-            Issue.record("the hello was taken")
+            Issue.record("the hello was accepted")
             return
         }
         #expect(error.message.contains("version 9"))

@@ -1,6 +1,6 @@
 import Testing
 
-/// The errors of the macros, with their places and fixes.
+/// The errors of the macros, with their locations and fixes.
 struct ErrorTests {
     /// Expects an error in a class whose properties begin in the second line.
     private func expectError(
@@ -55,7 +55,7 @@ struct ErrorTests {
         expectErrors(
             "@Model\nclass Team: Comparable, \(name) {}", errors,
             fixed: "@Model\nclass Team: ManagedObject, Comparable {}")
-        // The compiler reports the order.
+        // The compiler reports a superclass that is not first.
         expectErrors("@Model\nclass Team: \(name), ManagedObject {}", [])
     }
 

@@ -62,7 +62,7 @@ import Testing
         let other = SaveRequest(
             saveID: [1], contentHash: StableHash([]), modelVersion: 99, operations: [])
         guard case .failure(let error) = try stranger.ask(.save(other)) else {
-            Issue.record("a save under a model that is not there was taken")
+            Issue.record("a save under an unknown model was accepted")
             return
         }
         #expect(error.code == .schemaMismatch)

@@ -179,8 +179,8 @@ import Testing
     @Test func `an import resumes with a rejected row of any length, whose reason is short`() throws
     {
         try place.install(Self.model)
-        // Each byte of the first row has six in the file of rejects, in the deep volume more than a
-        // line of any other file may have.
+        // Each byte of the first row takes six bytes in the file of rejects. In a deep run, the
+        // line is longer than a line of any other file may be.
         let bytes = Volume.of(50_000, deep: 5_700_000)
         let long = String(repeating: "\u{1}", count: bytes)
         let many = String(repeating: "m", count: Volume.of(10_000, deep: 1 << 20))

@@ -33,7 +33,7 @@ extension Oracle {
         }
         expect(
             expected == transaction && isExplained, 2,
-            "transaction \(position) arrives as another one")
+            "transaction \(position) has other content when pushed")
     }
 
     /// Checks pushes after a read that added subscriptions.

@@ -3,7 +3,7 @@ import TandemWire
 
 @testable import TandemDaemon
 
-/// The judge of a world: checks the laws, using only the disk's content and the messages on the
+/// The oracle of a world: it checks the laws, using only the disk's content and the messages on the
 /// wire.
 ///
 /// Only the first violation is recorded, and it ends the world.
@@ -98,8 +98,8 @@ final class Oracle {
     ///
     /// Law 2 allows a slow reader to miss nothing. But retention has a cap: readers that fall
     /// behind it are expired, notified, and start again from a snapshot (DESIGN, section 4). A
-    /// world trims like that cap, regardless of connected clients. So a client may receive
-    /// `historyExpired` only if the next transaction it needs was removed.
+    /// world trims the journal in the same way, regardless of connected clients. So a client may
+    /// receive `historyExpired` only if the next transaction it needs was removed.
     func lacksNext(after position: UInt64) -> Bool { position + 1 < log.segments().first ?? 1 }
 
     // MARK: Law 1
