@@ -90,14 +90,14 @@ import Testing
     }
 
     @Test(arguments: expected)
-    func journalOfVersion1OpensAsItAlwaysDid(
+    func `journals of version 1 open with the recorded result`(
         _ name: String, _ full: String, _ tail: String?
     ) throws {
         #expect(try outcome(name, .full) == full)
         #expect(try outcome(name, .tail) == tail ?? full)
     }
 
-    @Test func everyFixtureIsExpectedToDoSomething() throws {
+    @Test func `every fixture has an expected result`() throws {
         let names = try RealFileSystem().list(FixtureMaker.folder)
         #expect(names == Self.expected.map(\.name).sorted())
     }
