@@ -28,7 +28,7 @@ import Testing
         switch try peer.ask(.consumer(ConsumerRequest(name: name, action: action))) {
         case .consumer(let answer): return answer.acknowledged
         case .failure(let error): throw error
-        default: throw TandemError(.usage, "another answer about a consumer")
+        default: throw TandemError(.usage, "an unexpected answer about a consumer")
         }
     }
 

@@ -296,7 +296,7 @@ final class Peer {
         switch try ask(.save(saveRequest(operations))) {
         case .saved(let saved): return saved
         case .failure(let error): throw error
-        default: throw TandemError(.usage, "another answer to a save")
+        default: throw TandemError(.usage, "an unexpected answer to a save")
         }
     }
 
@@ -304,7 +304,7 @@ final class Peer {
         switch try ask(.fetch(fetch)) {
         case .fetched(let answer): return answer
         case .failure(let error): throw error
-        default: throw TandemError(.usage, "another answer to a fetch")
+        default: throw TandemError(.usage, "an unexpected answer to a fetch")
         }
     }
 

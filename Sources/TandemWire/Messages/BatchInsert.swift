@@ -141,7 +141,7 @@ extension BatchInsert.Row {
         writer.list(links) { $0.link($1) }
     }
 
-    /// Reads the binary form or throws `CodingError`, also for a row that removes links.
+    /// Reads the binary form; throws `CodingError` if it is invalid or the row removes links.
     package init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         number = try reader.uint64()

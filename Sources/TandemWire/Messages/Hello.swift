@@ -117,7 +117,8 @@ package struct Welcome: WireCodable {
         limits.encode(into: &writer)
     }
 
-    /// Reads the binary form or throws `CodingError`, also for another version.
+    /// Reads the binary form; throws `CodingError` if it is invalid or has another protocol
+    /// version.
     package init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         protocolVersion = try reader.uint16()

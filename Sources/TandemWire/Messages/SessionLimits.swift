@@ -36,7 +36,7 @@ package struct SessionLimits: WireCodable {
         }
     }
 
-    /// Reads the binary form or throws `CodingError`, also for a limit of 0.
+    /// Reads the binary form; throws `CodingError` if it is invalid or has a limit of 0.
     package init(from reader: inout ByteReader) throws(CodingError) {
         frameBytes = try Self.limit(&reader)
         messageBytes = try Self.limit(&reader)
