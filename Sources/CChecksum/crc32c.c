@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-/* STEP8 and STEP1 add eight bytes or one byte to a checksum; WITH_INSTRUCTION enables their instruction. */
+/* STEP8 and STEP1 add eight bytes and one byte to a checksum.
+   WITH_INSTRUCTION compiles a function for their instruction. */
 #if defined(__x86_64__)
 #define WITH_INSTRUCTION __attribute__((target("sse4.2")))
 #define STEP8(crc, word) ((uint32_t)__builtin_ia32_crc32di((crc), (word)))

@@ -92,7 +92,7 @@ struct JournalBenchmark {
             try remove("filling")
         }
         emit("write and flush, alone", alone, alone)
-        emit("write and flush, while a segment is created", beside, alone)
+        emit("write and flush, while a segment is made", beside, alone)
         emit("make a segment", making, alone)
         unlink("\(folder)/disk-floor")
     }
