@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-/* Each processor's steps of eight bytes and of one; the function that uses them is compiled for it. */
+/* STEP8 and STEP1 add eight bytes and one byte to a checksum.
+   WITH_INSTRUCTION compiles a function for their instruction. */
 #if defined(__x86_64__)
 #define WITH_INSTRUCTION __attribute__((target("sse4.2")))
 #define STEP8(crc, word) ((uint32_t)__builtin_ia32_crc32di((crc), (word)))

@@ -1,6 +1,6 @@
 #include <lmdb.h>
 
-/// Has the processor fetch memory that is about to be read.
+/// Prefetches memory that is about to be read into the processor's cache.
 static inline void tandem_prefetch(const void *start, size_t bytes) {
     for (size_t at = 0; at < bytes; at += 64) __builtin_prefetch((const char *)start + at);
 }

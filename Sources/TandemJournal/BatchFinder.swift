@@ -1,9 +1,9 @@
 import TandemIO
 
-/// Finds one batch of a journal after the other, across segments and damage.
+/// An iterator over the batches of a journal, across segments and past damage.
 ///
-/// It finds batches from a position on, which its owner keeps, and moves the position over what
-/// can't be read.
+/// The owner holds the position of the next entry; the finder advances it past data that can't be
+/// read.
 struct BatchFinder {
     /// The outcome of an attempt to reach the next batch.
     enum Step {
@@ -31,7 +31,7 @@ struct BatchFinder {
     private var reopened = false
     /// Whether the zeros after the end were already searched for lost batches.
     private var searchedTail = false
-    /// The bytes found at the tail in place of a whole batch; nil if the log ends cleanly.
+    /// The incomplete batch found at the tail; nil if the log ends cleanly.
     private(set) var tailProblem: JournalReader.Gap?
 
     init(
@@ -48,7 +48,7 @@ struct BatchFinder {
     /// The position after the last batch passed; nil if unknown.
     var following: UInt64? { chain?.position }
 
-    /// Moves after a batch that was found at the offset.
+    /// Advances past the batch found at the current offset.
     mutating func pass(_ header: BatchHeader) {
         assert(segment != nil, "A batch lies in the open segment.")
         reopened = false
@@ -61,7 +61,7 @@ struct BatchFinder {
         chain = Chain(after: header)
     }
 
-    /// Skips to a later position, of which the current batch does not have an entry.
+    /// Skips to a later position, which must lie beyond the current batch.
     ///
     /// If an index has the location, nothing in between is read.
     mutating func pass(to target: UInt64) {
@@ -88,7 +88,7 @@ struct BatchFinder {
         guard let segment else { return try openSegment(&position) }
         let read = try segment.readBatch(at: offset, after: chain)
         if case .batch(let header) = read { return .batch(header) }
-        // The window may be older than the file, so the decision needs fresh bytes.
+        // The window may be stale, so read the file again before deciding.
         segment.refresh()
         let (oldest, following) = try surroundings(of: segment)
         switch try segment.readBatch(at: offset, after: chain) {
@@ -205,11 +205,12 @@ struct BatchFinder {
                 firstMissing: missing, next: following))
     }
 
-    /// Handles zeros: the next segment, the tail of the log, or a hole.
+    /// Handles zeros at the current offset: continues with the next segment, or reports the tail or
+    /// a hole.
     private mutating func ended(
         _ segment: SegmentFile, _ following: UInt64?, _ position: inout UInt64
     ) throws(JournalError) -> Step {
-        // An epoch that begins in an empty segment replaces the file of the same name.
+        // If the last segment is empty, a new epoch replaces its file by one of the same name.
         if offset == UInt64(SegmentFormat.headerBytes), !reopened {
             reopened = true
             self.segment = nil
@@ -231,7 +232,7 @@ struct BatchFinder {
         return step
     }
 
-    /// Handles zeros in the last segment, which may also be left by a lost write.
+    /// Handles zeros in the last segment: the tail of the log, or a lost write.
     private mutating func endedLast(
         _ segment: SegmentFile, _ position: inout UInt64
     ) throws(JournalError) -> Step {

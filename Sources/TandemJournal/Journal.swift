@@ -154,7 +154,7 @@ public final class Journal: ChangeLog {
             sealed.removeFirst()
             dropped = true
         }
-        assert(bounds.first == kept, "The journal begins where the record of it says.")
+        assert(bounds.first == kept, "The journal begins at the recorded position.")
         checkInvariants()
         guard dropped else { return }
         try converting(JournalError.unreadable) { () throws(IOError) in
@@ -233,8 +233,8 @@ public final class Journal: ChangeLog {
         return failure
     }
 
-    /// Starts creating the next segment when this one is a quarter full, and stops pausing when
-    /// this one is nearly full.
+    /// Starts creating the next segment when this one is a quarter full, without pauses once it is
+    /// three quarters full.
     private func prepareSpare() {
         guard current.isFilled(quarters: 1) else { return }
         maker.prepare(bytes: options.segmentBytes, inHaste: current.isFilled(quarters: 3))
@@ -298,7 +298,7 @@ public final class Journal: ChangeLog {
         }
     }
 
-    /// Starts making the missing indexes of sealed segments.
+    /// Starts building the missing indexes of sealed segments.
     func startIndexing() { indexer.add(sealed) }
 
     // MARK: Reading

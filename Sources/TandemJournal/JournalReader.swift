@@ -2,10 +2,10 @@ public import TandemIO
 
 /// A reader of a journal's directory that needs no lock and changes nothing.
 ///
-/// It works next to a running writer or offline. Damage is reported as a gap, and reading continues
-/// after it; the caller decides what a gap means. At the tail ``next()`` returns nil, and later
-/// calls return newly appended entries. Bound to one thread; any number of readers may share an
-/// index.
+/// A reader works next to a running writer, or without one. Damage is reported as a gap, and
+/// reading continues after it; the caller decides what a gap means. At the tail ``next()`` returns
+/// nil, and later calls return newly appended entries. Bound to one thread; any number of readers
+/// may share an index.
 ///
 /// Without a ``CommittedTail``, a reader next to a running writer may return a batch that is
 /// written but not yet flushed. Such entries are suitable for display only.
@@ -34,7 +34,7 @@ public final class JournalReader {
         /// The first position after the section; nil if nothing follows.
         public var next: UInt64?
 
-        /// The section's location and the finding.
+        /// The location of the section, and the problem.
         public var description: String { "\(path) at offset \(offset): \(reason)" }
     }
 
@@ -53,7 +53,7 @@ public final class JournalReader {
     private var finder: BatchFinder
     private var batch: CurrentBatch?
 
-    /// The bytes found at the tail in place of a whole batch: a batch being written, or a torn one.
+    /// The incomplete batch found at the tail: one being written, or a torn one.
     ///
     /// Nil if the log ends cleanly.
     ///
@@ -171,8 +171,8 @@ public final class JournalReader {
         return nil
     }
 
-    // The checksum matched, so this is a writer's mistake or a forgery; the payload is not passed
-    // on.
+    // The checksum matched, so this is a bug of the writer or a forgery; the payload is not
+    // returned.
     private func malformed(_ broken: CurrentBatch, _ path: String) -> Item {
         batch = nil
         let (header, missing) = (broken.header, broken.payloadPosition)

@@ -35,18 +35,18 @@ struct OpenSegment {
     /// Whether more than this many quarters of the segment are in use.
     func isFilled(quarters: UInt64) -> Bool { end > capacity / 4 * quarters }
 
-    /// Completes a batch that is to follow `chain`, and returns its checksum.
+    /// Seals a batch that continues `chain`, and returns its checksum.
     func seal(_ batch: inout BatchBuilder, after chain: Chain) -> UInt32 {
         batch.seal(after: chain, salt: salt)
     }
 
-    /// Writes a batch at the end, which does not move.
+    /// Writes a batch at ``end``, without moving it.
     func write(_ frame: [UInt8]) throws(IOError) {
         assert(hasRoom(for: frame.count), "The reserved segment has room for the batch.")
         try file.write(frame, at: end)
     }
 
-    /// Moves the end after a batch that was written.
+    /// Moves ``end`` past a batch that was written.
     mutating func didAppend(_ bytes: Int) {
         end += UInt64(bytes)
         checkInvariants()

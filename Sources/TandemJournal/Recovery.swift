@@ -15,8 +15,9 @@ struct RecoveredLog {
 /// This is the only code that shortens a segment.
 ///
 /// The rules, numbered as in the page `SegmentFormat`:
-/// 1. Segments continue each other: the log is the same, epochs never decrease, and positions,
-///    batch numbers and checksums follow. Anything else is damage.
+/// 1. Each segment continues the previous one: the log id is the same, the epoch is not lower, and
+///    first position, first batch number and previous checksum match its end. Anything else is
+///    damage.
 /// 2. Only zeros follow the last batch of a segment. In a segment that is not the last, anything
 ///    else is damage, because a segment begins only after the previous one was flushed.
 /// 3. In the last segment, the bytes after the last whole batch are a torn batch, and are cut off.
@@ -127,7 +128,7 @@ struct Recovery {
                 + "with checksum \(chain.checksum)")
     }
 
-    // Rules 1 and 2, as far as the end of a segment can show a violation.
+    // Rules 1 and 2, checked only at the end of the segment.
     private mutating func checkEnd(
         of segment: SegmentFile, before next: SegmentFile
     ) throws(JournalError) {

@@ -11,9 +11,9 @@
 ///
 ///     RetentionPolicy(keepBytes: 1 << 30, keepSeconds: 30 * 86_400, capBytes: 8 << 30)
 public struct RetentionPolicy: Hashable, Sendable {
-    /// The size in bytes above which unneeded segments are removed; nil for any size.
+    /// The size in bytes above which unneeded segments are removed; nil for no bound.
     public var keepBytes: UInt64?
-    /// The age in seconds beyond which unneeded segments are removed; nil for any age.
+    /// The age in seconds above which unneeded segments are removed; nil for no bound.
     public var keepSeconds: UInt64?
     /// The size in bytes above which the oldest segments are always removed; nil for no cap.
     public var capBytes: UInt64?
@@ -27,8 +27,8 @@ public struct RetentionPolicy: Hashable, Sendable {
 
     /// The default policy: 7 days or 1 GiB, and at most 4 GiB for readers that lag.
     ///
-    /// The cap is larger than the size that is kept, so a consumer may lag further. But it is
-    /// finite, so a consumer that never returns can't fill the disk.
+    /// The cap leaves room for consumers that lag. It is finite, so that a consumer that never
+    /// returns can't fill the disk.
     public static let standard = RetentionPolicy(
         keepBytes: 1 << 30, keepSeconds: 7 * 86_400, capBytes: 4 << 30)
 
@@ -126,10 +126,10 @@ extension RetentionPolicy {
 
     /// Returns the time at which the oldest segment becomes too old, in microseconds since 1970.
     ///
-    /// Returns nil if no time makes it removable.
+    /// Returns nil if age does not make the segment removable.
     ///
-    /// Floors are ignored, because an advancing reader is followed by a checkpoint or a later
-    /// check.
+    /// Floors are ignored: after a reader advances, a checkpoint or a later check removes the
+    /// segment.
     package func due(_ state: RetentionState, time: (JournalSegment) -> Int64?) -> Int64? {
         guard let keepSeconds, state.segments.count > 1, let oldest = state.segments.first,
             oldest.last <= state.checkpoint, let time = time(oldest)

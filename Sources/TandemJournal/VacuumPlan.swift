@@ -7,7 +7,7 @@ package struct Vacuum: Hashable, Sendable {
     package var keepBytes: UInt64?
     /// The age in seconds above which segments are selected, measured by their last transaction.
     package var keepSeconds: UInt64?
-    /// The position below which segments have to end to be selected.
+    /// The position below which a segment must end to be selected.
     package var before: UInt64?
     /// Whether segments that a reader still needs are also removed.
     package var isForced: Bool

@@ -2,7 +2,7 @@ import FoundationEssentials
 import TandemIO
 import TestSupport
 
-/// A disk that replays a recording and can lose its power after any record.
+/// A disk that replays a recording and can lose power after any record.
 ///
 /// State:
 /// - `names`: the names that programs see; `durableNames`: the names that are certain to survive.

@@ -4,7 +4,7 @@ import TandemWire
 
 /// A blocking client that may have several requests in flight.
 final class FaultClient {
-    /// The daemon closed the connection, because it ends.
+    /// The daemon closed the connection, because it is ending.
     struct Closed: Error {}
 
     /// The daemon rejected the client for lack of space, and continues.

@@ -3,8 +3,8 @@ import Testing
 
 /// Regression tests: minimal cases of defects found by crash images.
 @Suite(.ownThread) struct FirstLifeTests {
-    /// LMDB never syncs the name of its file, so the journal remained next to a new store of
-    /// another log.
+    /// LMDB never syncs the name of its file, so a power cut left the journal next to a new store
+    /// of another log.
     @Test func `law 3: a power cut after the first saves leaves a matching store and journal`()
         throws
     {
@@ -15,7 +15,7 @@ import Testing
 
     /// A process that finds an existing directory has to sync the directory's name too.
     @Test(arguments: 1...4)
-    func `law 3: a kill between making a directory and syncing its name, then a power cut`(
+    func `law 3: a kill between creating a directory and syncing its name, then a power cut`(
         _ number: Int
     ) throws {
         var world = try World(seed: seed, in: try Scratch(inMemory: true))

@@ -58,7 +58,7 @@ import Testing
 
     /// Found with `TANDEM_SEED=20261124`: the test took the rejection of the client for the
     /// daemon's end.
-    @Test func `law 3: a daemon without room for its first segment refuses models and continues`()
+    @Test func `law 3: a daemon without space for its first segment refuses models and continues`()
         throws
     {
         var world = try World(seed: seed, in: try Scratch(inMemory: true))

@@ -33,7 +33,7 @@ import Testing
     }
 
     /// Returns 0 if all images recover, 3 if one violates a law, and `unmade` if no world could be
-    /// made, which proves neither.
+    /// created, which proves neither.
     private static func status(_ faults: String, _ path: String, unmade: Int32) -> Int32 {
         do {
             let world = try World.ordinary(

@@ -119,7 +119,7 @@ struct ImageCheck {
             violations.append("the store is at \(found.applied), the journal at \(last)")
         }
         if told.hasConsumer, found.consumers.isEmpty {
-            violations.append("law 3: a consumer was registered and is not there")
+            violations.append("law 3: a registered consumer is missing")
         }
         for consumer in found.consumers where consumer.acknowledged > last {
             violations.append("\(consumer) has more than the journal, which ends at \(last)")

@@ -3,7 +3,7 @@ import TandemIO
 import TestSupport
 import Testing
 
-/// The same faults made by the kernel itself, without a preloaded library.
+/// The same faults, injected by the kernel itself, without a preloaded library.
 @Suite(.ownThread) struct StraceTests {
     /// Whether strace is installed and may trace.
     static let isThere: Bool = {
@@ -18,7 +18,7 @@ import Testing
             ("fdatasync:error=EIO:when=8+", 78), ("fdatasync:error=EIO:when=15+", 78),
             ("pwrite64:error=EIO:when=16+", 78), ("pwrite64:error=ENOSPC:when=22", 0),
         ])
-    func `laws 1 and 3: a call failed by the kernel ends the daemon and loses nothing`(
+    func `laws 1 and 3: a call that the kernel fails ends the daemon and loses nothing`(
         _ injection: String, _ code: Int32
     ) throws {
         let place = try FaultPlace(try Scratch(inMemory: true))
@@ -40,7 +40,7 @@ import Testing
         let survives = (try? end.get()) != nil
         if survives || code == 0 { daemon.terminate() }
         let status = daemon.wait()
-        // Without a next segment the daemon accepts no saves, and loses nothing.
+        // If the next segment can't be created, the daemon accepts no saves and loses nothing.
         let isReadOnly = daemon.text.contains("tandemd: read-only:")
         #expect(
             !survives || code == 0 || isReadOnly, "\(injection): the daemon went on: \(daemon.text)"

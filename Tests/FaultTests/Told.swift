@@ -1,8 +1,8 @@
 import TandemModel
 import TandemWire
 
-/// The knowledge of other processes at a moment of a recording, read from the bytes that the daemon
-/// sent.
+/// The positions and numbers known to other processes at a moment of a recording, read from the
+/// bytes that the daemon sent.
 ///
 /// Every position named in any message counts: no process may learn of a position that can be lost.
 struct Told {

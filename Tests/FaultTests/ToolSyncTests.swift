@@ -33,7 +33,7 @@ import Testing
         return Recording(log: log).records
     }
 
-    /// Makes a store with a model, and returns its running daemon.
+    /// Creates a store with a model, and returns its running daemon.
     private func serve() throws -> RecordedDaemon {
         let daemon = try RecordedDaemon(place, under: [])
         #expect(daemon.isServing, "\(daemon.text)")
@@ -131,7 +131,7 @@ import Testing
         var rejects: Int32?
         var directories: Set<Int32> = []
         var (isDirty, isNamed, isWritten) = (false, false, false)
-        // The numbers of lines in the file of rejects: all, and flushed ones; and the last row
+        // The number of lines in the file of rejects, the number of flushed ones, and the last row
         // sent.
         var (lines, flushedLines, lastSent) = (0, 0, -1)
         for record in records {

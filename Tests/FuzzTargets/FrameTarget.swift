@@ -82,7 +82,8 @@ enum FrameProperties<Message: WireMessage> {
             } catch {
                 outcome.error = error
             }
-            try hold(decoder.bufferedBytes <= received, "more is kept than came")
+            try hold(
+                decoder.bufferedBytes <= received, "more bytes are buffered than were received")
         }
         outcome.endsAtBoundary = decoder.isAtBoundary
         try checkEnd(&decoder, outcome)

@@ -56,10 +56,10 @@ struct JournalProperties {
     private func checkRefusal(_ error: JournalError, _ before: [String: [UInt8]]) throws {
         try hold(
             error.path.hasPrefix(JournalPlaces.directory) && !error.message.isEmpty,
-            "a refusal without its place: \(error)")
+            "an error without a location: \(error)")
         try hold(try content() == before, "a refused journal was changed: \(error)")
         let isUntouched = damaged.map { !$0.isChanged } ?? false
-        try hold(!isUntouched, "a whole journal is refused: \(error)")
+        try hold(!isUntouched, "an undamaged journal is refused: \(error)")
     }
 
     // MARK: An opened journal
@@ -114,7 +114,7 @@ struct JournalProperties {
     private func checkLater(_ bounds: LogBounds) throws {
         let (journal, report) = try open()
         try hold(journal.bounds == bounds, "opened again it has \(journal.bounds), not \(bounds)")
-        try hold(report.cutOffset == nil, "it was cut twice")
+        try hold(report.cutOffset == nil, "the journal was truncated twice")
         var batch = BatchBuilder()
         batch.append([1, 2, 3])
         // After the highest possible position nothing can be appended; callers have to check that.
@@ -148,7 +148,7 @@ struct JournalProperties {
         } catch {
             try hold(!error.message.isEmpty, "an error without a message")
         }
-        try hold(gaps + entries.count <= 100_000, "a reader does not come to an end")
+        try hold(gaps + entries.count <= 100_000, "a reader does not end")
         let positions = entries.map(\.position)
         try hold(
             zip(positions, positions.dropFirst()).allSatisfy(<), "a reader goes back: \(positions)")

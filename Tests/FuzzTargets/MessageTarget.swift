@@ -84,7 +84,8 @@ enum MessageProperties<Message: WireMessage> {
         guard let again = decode(type, bytes) else {
             throw FuzzFinding("an encoded message can't be decoded: \(message)")
         }
-        try hold(encode(again) == bytes, "a message changes on its way: \(message)")
+        try hold(
+            encode(again) == bytes, "a message changes when it is encoded and decoded: \(message)")
         return message
     }
 

@@ -52,7 +52,7 @@ enum ModelProperties {
             throw FuzzFinding("a printed model is refused: \(model.json.text)")
         }
         try hold(again.json.text == model.json.text, "it prints as \(again.json.text)")
-        try hold(again.hash == model.hash, "the hash changes on the way")
+        try hold(again.hash == model.hash, "the hash changes when a model is printed and parsed")
         guard let compiled = try? CompiledModel(model) else { return nil }
         try check(compiled)
         return compiled
@@ -74,7 +74,8 @@ enum ModelProperties {
         }
         var second = ByteWriter()
         again.encode(into: &second)
-        try hold(second.bytes == writer.bytes, "a compiled model changes on its way")
+        try hold(
+            second.bytes == writer.bytes, "a compiled model changes when it is encoded and decoded")
         let tags = model.entities.map(\.tag)
         try hold(Set(tags).count == tags.count && !tags.contains(0), "tags \(tags)")
         for entity in model.entities {
@@ -109,7 +110,7 @@ enum ModelProperties {
             let compiled = try? CompiledModel(second.model, replacing: first)
         else { return }
         let numbers = compiled.identifiers.values
-        try hold(Set(numbers).count == numbers.count, "two things have one number")
+        try hold(Set(numbers).count == numbers.count, "two elements have the same number")
         let renames = ModelRenames(from: first.model, to: second.model)
         for entity in first.entities {
             let name = renames.entities[entity.name] ?? entity.name
@@ -122,8 +123,8 @@ enum ModelProperties {
     /// Checks that adopted properties exist, and that adopting them again changes nothing.
     private static func check(adopting declared: Model, by store: Model) throws {
         let merged = store.adopting(declared)
-        try hold(declared.missing(in: merged).isEmpty, "something that was taken over is missing")
-        try hold(merged.adopting(declared) == merged, "it is taken over twice")
+        try hold(declared.missing(in: merged).isEmpty, "an adopted element is missing")
+        try hold(merged.adopting(declared) == merged, "adopting a model twice changes it")
     }
 
     private static func check(
@@ -136,6 +137,6 @@ enum ModelProperties {
                 property.accepts(value), "\(new.name).\(property.name) would take over \(value)")
         }
         let row = Row(values, of: new, version: model.version)
-        try hold(row.isValid(for: new), "a row that was taken over is not valid")
+        try hold(row.isValid(for: new), "an adopted row is not valid")
     }
 }

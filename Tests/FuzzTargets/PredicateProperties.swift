@@ -49,7 +49,7 @@ enum PredicateProperties {
         }
         var second = ByteWriter()
         again.encode(into: &second)
-        try hold(second.bytes == writer.bytes, "a request changes on its way")
+        try hold(second.bytes == writer.bytes, "a request changes when it is encoded and decoded")
     }
 
     private static func check(

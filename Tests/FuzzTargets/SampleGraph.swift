@@ -16,7 +16,7 @@ struct SampleGraph: GraphReader {
 
     /// Returns the graph; throws a finding if there is none.
     static func get() throws -> SampleGraph {
-        guard let shared else { throw FuzzFinding("the sample graph cannot be made") }
+        guard let shared else { throw FuzzFinding("the sample graph cannot be created") }
         return shared
     }
 

@@ -90,10 +90,10 @@ enum TextProperties {
         do throws(StoreError) {
             manifest = try BackupManifest(parsing: text, path: "backup")
         } catch {
-            return try hold(error.message.hasPrefix("backup"), "a refusal without its file")
+            return try hold(error.message.hasPrefix("backup"), "an error without the file")
         }
         let again = try? BackupManifest(parsing: manifest.text, path: "printed")
-        try hold(again == manifest, "a manifest changes on its way")
+        try hold(again == manifest, "a manifest changes when it is written and read")
     }
 
     /// Checks the same for a manifest with a correct hash.

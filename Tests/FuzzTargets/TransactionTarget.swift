@@ -47,21 +47,25 @@ enum TransactionProperties {
         guard let bytes = try? EncodedTransaction(bytes: second.bytes), bytes == second,
             let again = try? bytes.decoded()
         else { throw FuzzFinding("an encoded transaction cannot be decoded") }
-        try hold(EncodedTransaction(again) == second, "a transaction changes on its way")
-        try hold(again.changes.count == decoded.changes.count, "a change is lost on its way")
+        try hold(
+            EncodedTransaction(again) == second,
+            "a transaction changes when it is decoded and encoded")
+        try hold(
+            again.changes.count == decoded.changes.count,
+            "a change is lost when a transaction is decoded and encoded")
     }
 
     /// Checks that filters remove whole chunks and leave a readable transaction.
     private static func checkParts(_ encoded: EncodedTransaction) throws {
-        try hold(encoded.filtered { _ in true }?.bytes != [], "all was filtered out")
+        try hold(encoded.filtered { _ in true }?.bytes != [], "the filter removed all chunks")
         let parts = [
             encoded.withoutBlobs, encoded.filtered { $0 % 2 == 1 }, encoded.placed(at: 9, time: -1),
         ]
         for case .some(let part) in parts {
             guard let read = try? EncodedTransaction(bytes: part.bytes) else {
-                throw FuzzFinding("a part of a transaction cannot be read")
+                throw FuzzFinding("a filtered transaction cannot be read")
             }
-            try hold(read == part, "a part of a transaction changes on its way")
+            try hold(read == part, "a filtered transaction changes when it is decoded and encoded")
         }
         try hold(encoded.placed(at: 9, time: -1).position == 9, "it was not placed")
         try hold(encoded.blobBytes >= 0, "a negative size")

@@ -13,7 +13,7 @@ enum LoopKind: String {
         }
     }
 
-    /// A loop around `poll`, as a program for ncurses has it.
+    /// A loop around `poll`, as in a program that uses ncurses.
     private static func runPoll() {
         var sources = [LoopExecutor.main.fileDescriptor, STDIN_FILENO].map {
             pollfd(fd: $0, events: Int16(POLLIN), revents: 0)

@@ -7,8 +7,10 @@ final class Item: ManagedObject, ManagedEntity {
     static let entity = Entity("Item") { Attribute("name", .string, default: .string("")) }
 }
 
-/// The window of an app, without a window system: a context that follows all saves, and a view of
-/// its items that is drawn again after each merge.
+/// The window of an app, without a window system.
+///
+/// It has a context that follows all saves, and a view of the items that is drawn again after each
+/// merge.
 @LoopActor final class Window {
     /// The only window; nil until it is open.
     static var shared: Window?

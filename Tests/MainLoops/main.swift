@@ -4,8 +4,8 @@ import Tandem
 // Usage: MainLoops poll|glib SOCKET
 //
 // Lists the items of a store in a main loop that is not part of Swift's runtime. Lines of standard
-// input are commands, as clicks in a window would be: `add NAME` saves blocking, `later NAME` saves
-// awaited, `quit` ends the program.
+// input are commands, as clicks in a window would be: `add NAME` saves with a blocking call, `later
+// NAME` with an awaited one, and `quit` ends the program.
 let arguments = CommandLine.arguments
 guard arguments.count == 3, let loop = LoopKind(rawValue: arguments[1]) else {
     show("usage: MainLoops poll|glib SOCKET")

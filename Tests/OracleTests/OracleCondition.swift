@@ -32,7 +32,7 @@ indirect enum OracleCondition {
     case counted(OracleWorld.Link, Operator, Int64)
     /// An object that is a member of a to-many relationship.
     case member(OracleWorld.Link, UInt64)
-    /// A condition of the rest of the language.
+    /// A condition with folded texts, subqueries, aggregates or arithmetic.
     case expression(OracleExpression)
     case and([OracleCondition])
     case or([OracleCondition])

@@ -1,6 +1,6 @@
 import Tandem
 
-/// A condition of the rest of the language, in the same three forms.
+/// A condition with folded texts, subqueries, aggregates or arithmetic, in the same three forms.
 enum OracleExpression {
     /// The differences between letters that are ignored: case or diacritics.
     struct Folding {

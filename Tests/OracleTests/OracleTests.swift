@@ -11,7 +11,7 @@ import Testing
     private static let seed = TestSeed.value(or: 20_261_122)
     private static let worlds = Volume.variable("TANDEM_WORLDS", or: 3, deep: 6)
 
-    @Test func `the daemon, what a request means, and SQLite agree`() throws {
+    @Test func `the daemon, direct evaluation and SQLite agree`() throws {
         var accesses: Set<String> = []
         var isGroupLeft = false
         for round in 0..<Self.worlds {

@@ -114,7 +114,8 @@ import Testing
         try expectWhole(try follow(message, "rebuild"))
     }
 
-    @Test @MainActor func `a journal of another log than the store rebuilds the store`() throws {
+    @Test @MainActor func `a store that belongs to another log than its journal is rebuilt`() throws
+    {
         try fill()
         let other = try Place()
         let daemon = try other.serve()

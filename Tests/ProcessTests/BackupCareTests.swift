@@ -127,7 +127,7 @@ import Testing
         #expect(try files.list(place.path).allSatisfy { !$0.hasSuffix(".salvaging") })
     }
 
-    @Test @MainActor func `a slash after the name of a target makes no difference`() throws {
+    @Test @MainActor func `a trailing slash of a target makes no difference`() throws {
         try fill()
         expect(try runTandem("backup", backup + "/", "-D", place.store), 0)
         expect(try runTandem("restore", backup, "--store", restored + "//"), 0)

@@ -5,7 +5,9 @@ import Testing
 
 /// The bridge's verb `batch`.
 @Suite(.ownThread, .serialized) struct BridgeBatchTests {
-    @Test func `batch inserts, updates and deletes, and lists follow before the answer`() throws {
+    @Test func `batch inserts, updates and deletes, and lists are updated before the answer`()
+        throws
+    {
         let daemon = try BridgedDaemon()
         defer { daemon.daemon.end(SIGTERM) }
         let (bridge, other) = (try daemon.first(), try daemon.bridge())

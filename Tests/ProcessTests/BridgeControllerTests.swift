@@ -15,7 +15,7 @@ import Testing
         {"do": "open", "controller": "c", "entity": "Team", "sort": ["zone", "-wins"], "sections": "zone"}
         """#
 
-    @Test func `open, sections, refetch and close answer the list at a position`() throws {
+    @Test func `open, sections, refetch and close return the list at a position`() throws {
         let daemon = try BridgedDaemon()
         defer { daemon.daemon.end(SIGTERM) }
         let bridge = try daemon.first()
@@ -209,7 +209,7 @@ import Testing
                 == .of(#"{"players": [], "tags": ["Tag/4"], "wins": 54}"#))
     }
 
-    @Test func `sections out of order fail until the order is right again`() throws {
+    @Test func `sections out of order fail until their order is restored`() throws {
         let daemon = try BridgedDaemon()
         defer { daemon.daemon.end(SIGTERM) }
         let bridge = try daemon.first()

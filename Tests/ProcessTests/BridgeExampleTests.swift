@@ -44,18 +44,18 @@ import Testing
         #expect(languages.filter { $0 == "sh" }.count == 2)
     }
 
-    @Test(arguments: of("sh")) func `an example for a shell prints what the page says`(
+    @Test(arguments: of("sh")) func `a shell example prints the output on the page`(
         _ example: Example
     ) throws { try run(example, "sh", "-c") }
 
     @Test(
         .enabled(if: isInstalled("python3"), "python3 is not installed"), arguments: of("python"))
-    func `an example for Python prints what the page says`(_ example: Example) throws {
+    func `a Python example prints the output on the page`(_ example: Example) throws {
         try run(example, "python3", "-c")
     }
 
     @Test(.enabled(if: isInstalled("node"), "node is not installed"), arguments: of("javascript"))
-    func `an example for Node prints what the page says`(_ example: Example) throws {
+    func `a Node example prints the output on the page`(_ example: Example) throws {
         try run(example, "node", "-e")
     }
 

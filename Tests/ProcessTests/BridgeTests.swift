@@ -106,7 +106,7 @@ import Testing
         }
         #expect(
             try lists() == .of(#"{"players":["Player/2","Player/3"],"tags":["Tag/4"],"wins":2}"#))
-        // Another context, which holds no objects.
+        // Another context, which has loaded no objects.
         try bridge.ask(
             """
             {"do": "save", "context": "w", "ops": [{"insert": "Team", "as": "u", "set": {"name": "B"}},

@@ -17,7 +17,7 @@ import Testing
 
     init() throws { _ = try Self.lonely.get() }
 
-    @Test func `wrong input gets an answer and changes nothing`() throws {
+    @Test func `invalid input gets an answer and changes nothing`() throws {
         let daemon = try BridgedDaemon()
         defer { daemon.daemon.end(SIGTERM) }
         let bridge = try daemon.first()

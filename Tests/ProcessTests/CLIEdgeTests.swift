@@ -65,7 +65,7 @@ import Testing
         #expect(verbose.lines.first?.hasSuffix("  1") ?? false, "\(verbose.output)")
     }
 
-    @Test func `log -D says when there is no journal`() throws {
+    @Test func `log -D reports a missing journal`() throws {
         let empty = place.path + "/empty"
         try FileManager.default.createDirectory(
             atPath: empty, withIntermediateDirectories: true)
@@ -73,7 +73,7 @@ import Testing
         expectLine(try CommandRun("tandem", ["log", "-D", empty + "/none"]), 1, "-D takes")
     }
 
-    @Test func `numbers out of range are refused before the daemon is asked`() throws {
+    @Test func `numbers out of range are refused before a request is sent`() throws {
         expectLine(try tandem("fetch", "Team", "--limit=-1"), 2, "--limit must not be negative")
         expectLine(try tandem("count", "Team", "--offset=-1"), 2, "--offset must not be negative")
         expectLine(try tandem("wait", "1", "--timeout=-1"), 2, "--timeout")
@@ -122,7 +122,8 @@ import Testing
         #expect(run.lines.last == "code 1", "\(run.output)")
     }
 
-    @Test func `calls that make no object take no numbers, and one that makes one takes few`()
+    @Test
+    func `verbs that create no object lease no numbers, and one that creates an object leases few`()
         throws
     {
         try place.serve()
@@ -143,7 +144,7 @@ import Testing
         #expect(try insert() == first + 64)
     }
 
-    @Test func `wrong usage is one line`() throws {
+    @Test func `a usage error is one line`() throws {
         expectLine(try CommandRun("tandem", ["log", "--bogus"]), 2, "--bogus")
         expectLine(try CommandRun("tandem", ["log", "-D"]), 2, "the directory of a store")
         expectLine(try CommandRun("tandem", ["nope"]), 2, "nope")

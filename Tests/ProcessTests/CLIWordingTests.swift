@@ -29,7 +29,7 @@ import Testing
         expect(try tandem("import", place.path, "--map", map), 2)
     }
 
-    @Test func `a usage error names the mistake and the help page, and no more`() throws {
+    @Test func `a usage error names the mistake and the help page, and nothing else`() throws {
         for (words, part) in [
             (
                 ["fetch", "Team", "--limit", "-1"],
@@ -82,7 +82,7 @@ import Testing
         expect(try run("verify -D '\(place.path)/restored'"), 0, "no problems")
     }
 
-    @Test func `the version says which formats and protocol it knows`() throws {
+    @Test func `the version lists the supported formats and protocol`() throws {
         let versions = "(store format 1, journal format 1, protocol 3)"
         expectLine(try CommandRun("tandem", ["--version"]), 0, versions)
         expectLine(try CommandRun("tandemd", ["--version"]), 0, versions)

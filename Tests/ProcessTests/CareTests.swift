@@ -150,7 +150,7 @@ import Testing
         }
         #expect(daemon.end(SIGTERM) == 0)
         let dump = try runTandem("dump", "-D", place.store).output
-        // The save is in the journal alone, as it is until the next checkpoint.
+        // Until the next checkpoint, the save is in the journal only.
         try behind.write(to: checkpoint)
         expect(
             try runTandem("backup", backup, "-D", place.store), 0,
@@ -281,7 +281,7 @@ import Testing
         #expect(try status()["storeReaders"]?.int == 2)
         for dump in dumps { dump.kill() }
         for dump in dumps { dump.wait() }
-        // A reader counts 400 objects; fewer might be counted at once.
+        // 400 objects are counted by a reader; fewer might be counted immediately.
         let run = try runTandem(
             "count", "Page", "--where", "text CONTAINS 'x'", "--socket", place.socket)
         expect(run, 0, "400")

@@ -170,7 +170,9 @@ import Testing
         follower.wait()
     }
 
-    @Test @MainActor func `fetch, count, schema, status, clients and wait answer`() throws {
+    @Test @MainActor func `fetch, count, schema, status, clients and wait print their results`()
+        throws
+    {
         let position = try seed()
         #expect(try tandem("fetch", "Team").output.contains("name=Qatar wins=1"))
         let fetched = try tandem("fetch", "Team", "--where", "wins > 0", "-o", "json").json
@@ -209,7 +211,7 @@ import Testing
             ], "\(output)")
     }
 
-    @Test func `wrong input prints one line with a remedy, and has its own exit code`() throws {
+    @Test func `invalid input prints one line with a remedy, and has its own exit code`() throws {
         let model = try file("model.json", Self.model)
         #expect(try tandem("schema", "apply", model).code == 0)
         expectLine(try tandem("schema", "apply", try file("a.json", "{")), 2, "not JSON")

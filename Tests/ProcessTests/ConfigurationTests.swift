@@ -137,7 +137,7 @@ import Testing
         return run?.code == 0
     }()
 
-    @Test(.enabled(if: canBeOthers, "takes root, setpriv, and programs that others may run"))
+    @Test(.enabled(if: canBeOthers, "requires root, setpriv, and programs that others may run"))
     func `a user without access to the socket or the store gets a permission error`() throws {
         let place = try Place()
         let daemon = try place.serve(options: ["--set", "socket.mode=0600"])
@@ -172,7 +172,7 @@ import Testing
         expect(try run("status", "--socket", place.path + "/none"), 3, "no daemon listens on")
     }
 
-    @Test(.enabled(if: canBeOthers, "takes root, setpriv, and programs that others may run"))
+    @Test(.enabled(if: canBeOthers, "requires root, setpriv, and programs that others may run"))
     func `roles follow the user and supplementary groups that the kernel reports`() throws {
         let place = try Place()
         let text = "roles:\n  others: none\n  reader:\n    groups: [4242]\n"

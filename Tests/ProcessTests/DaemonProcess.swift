@@ -11,7 +11,7 @@ final class DaemonProcess: Sendable {
     private let output: Socket
     private let hasEnded = Locked(false)
 
-    /// Whether the process has not been waited for.
+    /// Whether the process still has to be waited for.
     var isRunning: Bool { !hasEnded.withLock { $0 } }
 
     /// The directory of the executables that were built with this test.

@@ -92,7 +92,9 @@ import Testing
             for _ in 0..<1_200 where client.states.last?.isReadOnly == true {
                 _ = try client.ask(.sync(Sync(number: .max, timeoutMilliseconds: 25)))
             }
-            #expect(client.states.last?.isReadOnly == false, "no word of room within 30 s")
+            #expect(
+                client.states.last?.isReadOnly == false,
+                "the daemon did not report free space within 30 s")
         }
 
         /// Checks that every acknowledged save is in the journal once, at the position of its
@@ -182,7 +184,7 @@ import Testing
     }
 
     @Test(arguments: Scarcity.possible)
-    func `law 3: a model change without space is refused, and succeeds once there is some`(
+    func `law 3: a model change without space is refused, and succeeds once there is space`(
         _ scarcity: Scarcity
     ) throws {
         // The store keeps pages that a checkpoint reserved and did not use. With small checkpoints,
@@ -252,7 +254,7 @@ import Testing
         try bridge.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)
         _ = try bridge.finish()
         #expect(daemon.end(SIGTERM) == 0)
-        // The kernel here has no user quotas, so the result of fallocate is replaced with EDQUOT.
+        // A test can't set a user quota, so the result of fallocate is replaced with EDQUOT.
         let tracer = try StracedDaemon(place, "inject=fallocate:error=EDQUOT")
         let saver = try BridgeProcess(place.socket)
         let text = String(repeating: "q", count: 40_000)

@@ -65,7 +65,7 @@ struct ExampleTests: StoreSuite {
         #expect(lines.next()?.isEmpty == true)
     }
 
-    @Test func `mistakes are answered with a sentence`() throws {
+    @Test func `mistakes are reported in a sentence`() throws {
         try todo("add Home tea")
         expect(try run("todo", "rename", "Office", "Work"), 1, "no list is called \"Office\"")
         try todo("add Work tea")

@@ -22,7 +22,7 @@ import Testing
             strangers.append(stranger)
             if count % 20 == 0 { try world.saveAndFollow() }
         }
-        // A connection with half a hello is not even a session.
+        // A connection that has sent half a hello has no session yet.
         let hello = try HostileWorld.hello()
         for count in 1..<hello.count {
             let stranger = try world.stranger()
@@ -101,7 +101,8 @@ import Testing
         try world.finish()
     }
 
-    @Test func `laws 7 and 8: fifty clients that read no answer keep to the memory of reads`()
+    @Test
+    func `laws 7 and 8: fifty clients that read no answer stay within the memory limit of reads`()
         throws
     {
         let world = try HostileWorld(options: ["--set", "limits.readBytes=67108864"])
@@ -120,8 +121,8 @@ import Testing
             return stranger
         }
         for _ in 0..<20 { try world.saveAndFollow() }
-        // Running reads and unread answers reach the limit once each; as much again is freed
-        // memory that is kept, and the rest is of the connections.
+        // Running reads and unread answers can each reach the limit. The same amount again can be
+        // freed memory that the allocator keeps; the rest is memory of the connections.
         let after = try world.memory()
         #expect(after < before + 4 * 67_108_864, "\(before) bytes before, \(after) after")
         withExtendedLifetime(greedy) {}

@@ -43,7 +43,7 @@ final class HostileWorld {
         var byte: [UInt8] = [0]
         while try decoder.next() == nil {
             let count = try byte.withUnsafeMutableBytes { try guest.readSome(into: $0) }
-            try #require(count == 1, "the daemon does not welcome a guest")
+            try #require(count == 1, "the daemon sent no welcome")
             decoder.append(byte)
         }
         return guest
@@ -118,7 +118,7 @@ final class HostileWorld {
         return false
     }
 
-    /// Ends the daemon in order, and expects that its store has no faults.
+    /// Stops the daemon regularly, and expects that its store has no faults.
     func finish(_ location: SourceLocation = #_sourceLocation) throws {
         try saveAndFollow()
         #expect(daemon.end(SIGTERM) == 0, sourceLocation: location)

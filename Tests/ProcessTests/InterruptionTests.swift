@@ -37,7 +37,7 @@ enum Interruption: String, CaseIterable, Sendable {
     }
 
     @Test(.enabled(if: FakeTime.library != nil, "libfaketime is not installed"))
-    func `laws 2, 4 and 5: also after jumps of the daemon's clock, across a restart`()
+    func `laws 2, 4 and 5: the same holds after jumps of the daemon's clock across a restart`()
         async throws
     {
         try await interrupt(.clock)

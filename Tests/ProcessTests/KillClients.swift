@@ -57,7 +57,9 @@ final class Saver: Sendable {
 
     /// Retries the unanswered save after the last restart of the daemon.
     func settle() {
-        guard let client = connect() else { return report("the daemon is not there") }
+        guard let client = connect() else {
+            return report("the daemon does not accept connections")
+        }
         repeatUnanswered(client)
         if state.withLock({ $0.unanswered != nil }) { report("a save stays without an answer") }
         client.close()

@@ -41,7 +41,7 @@ import Testing
             killed += 1
             call += 1
         }
-        #expect(call < 400, "the client never came to its end")
+        #expect(call < 400, "the client never ended")
         #expect(killed > 10)
         #expect(whole > 0)
         _ = try honest.finish()

@@ -68,7 +68,7 @@ import Testing
         return try #require(try context.fetch(request).first)
     }
 
-    @Test func `the older app inserts, updates and deletes without harm`() throws {
+    @Test func `the older app inserts, updates and deletes without loss of data`() throws {
         let (old, new) = try migrated()
         let theirs = try team(old, "new")
         theirs["wins"] = .int(15)

@@ -52,7 +52,7 @@ import Testing
         try bridge.ask(#"{"do": "save", "ops": [\#(ops)]}"#)
     }
 
-    @Test func `an array of ids is the order, in the bridge and in every verb`() throws {
+    @Test func `an array of ids determines the order, in the bridge and in every verb`() throws {
         #expect(try players() == .of(#"["Player/4", "Player/2", "Player/5"]"#))
         try save(#"{"update": "$t", "set": {"players": ["$p5", "$p4", "$p2", "$p5"]}}"#)
         #expect(try players() == .of(#"["Player/5", "Player/4", "Player/2"]"#))

@@ -10,7 +10,7 @@ import Testing
 /// Daemons under pressure: too little memory, jumping clocks, and clients that do not read.
 @Suite(.ownThread, .serialized) struct PressureTests {
     @Test(.enabled(if: isInstalled("prlimit"), "prlimit is not installed"))
-    func `laws 2 and 3: a daemon that runs out of memory is like a killed one`() throws {
+    func `laws 2 and 3: a daemon that runs out of memory has the effects of a killed one`() throws {
         let world = try PressedWorld()
         // From here on the daemon gets no more memory; long messages make it allocate.
         try #require(try limit(world.daemon.processID, "--as=1048576:"))
@@ -24,8 +24,8 @@ import Testing
     }
 
     @Test(
-        .enabled(if: MemoryGroup.isPossible, "no control group for memory that this user may make"))
-    func `laws 2 and 3: an out-of-memory kill is like any kill`() throws {
+        .enabled(if: MemoryGroup.isPossible, "this user cannot create a control group for memory"))
+    func `laws 2 and 3: an out-of-memory kill has the effects of any kill`() throws {
         let world = try PressedWorld()
         let group = try MemoryGroup(world.daemon.processID, bytes: 1 << 20)
         try #require(world.eatUntilTheEnd(), "the daemon has enough memory for 64 long messages")
@@ -104,7 +104,7 @@ import Testing
     }
 
     @Test(.enabled(if: FakeTime.library != nil, "libfaketime is not installed"))
-    func `laws 2 and 6: a clock that jumps both ways changes no order and no timer`() throws {
+    func `laws 2 and 6: a clock that jumps both ways affects neither order nor timers`() throws {
         let place = try Place()
         let time = try FakeTime(place)
         let daemon = try DaemonProcess("tandemd", [], wrapper: time.environment)
@@ -127,7 +127,7 @@ import Testing
             let late = try WireClient(place.socket, Hello())
             let answer = try late.ask(.sync(Sync(number: 9_999, timeoutMilliseconds: 20)))
             guard case .failure(let error) = answer else {
-                Issue.record("a position that is not there was reached")
+                Issue.record("a position that does not exist was reached")
                 return
             }
             #expect(error.code == .timeout)
@@ -282,7 +282,7 @@ final class MemoryGroup: Sendable {
             }
             rmdir(path)
         }
-        throw TandemError(.usage, "no control group bounds memory here")
+        throw TandemError(.usage, "no control group can limit memory here")
     }
 
     /// The number of processes in this group that the kernel killed for lack of memory.

@@ -60,7 +60,7 @@ final class RepeatWorld {
                 #"{"insert": "Team", "as": "t", "set": {"name": "C"}}, {"delete": "$t"}, {"insert": "Tag", "as": "u"}"#,
                 #"{"u": "Tag/5"}"#
             ),
-            // Likewise, but the deletion of an existing object cascades to a new one.
+            // The same, but the deletion of an existing object cascades to a new one.
             (
                 #"{"insert": "Player", "as": "r", "set": {"team": "Team/2"}}, {"delete": "Team/2"}, {"insert": "Tag", "as": "u"}, {"insert": "Tag", "as": "v"}, {"delete": "$v"}"#,
                 #"{"u": "Tag/7"}"#
@@ -120,7 +120,7 @@ final class RepeatWorld {
         #expect(try world.bridge.refusal(other) == "usage")
     }
 
-    @Test func `law 3: aliases in a retry mean the same objects as before`() throws {
+    @Test func `law 3: aliases in a retry refer to the same objects as before`() throws {
         let world = try RepeatWorld()
         defer { world.end() }
         try world.bridge.ask(

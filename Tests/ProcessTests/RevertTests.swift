@@ -103,8 +103,8 @@ import Testing
     private static let canBeAnotherUser =
         ThisProcess.effectiveUserID == 0 && isInstalled("setpriv")
 
-    @Test(.enabled(if: canBeAnotherUser, "takes root and setpriv"))
-    func `of two reverts by two users at the same moment, the later is undone`() throws {
+    @Test(.enabled(if: canBeAnotherUser, "requires root and setpriv"))
+    func `of two reverts by two users at the same moment, the later one is undone`() throws {
         let deletion = try delete(try insert("Fan", "name=A"))
         chmod(place.path, 0o755)
         chmod(place.socket, 0o666)

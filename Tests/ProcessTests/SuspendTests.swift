@@ -12,7 +12,7 @@ func stand(_ process: pid_t) throws {
     try #require(status & 0xff == 0x7f, "\(process) ended instead of being suspended: \(status)")
 }
 
-/// A machine that sleeps: daemon and clients stop together, and only the wall clock advances
+/// A suspended machine: daemon and clients stop together, and only the wall clock advances
 /// meanwhile.
 @Suite(.ownThread) struct SuspendTests {
     private let place: Place
@@ -27,13 +27,15 @@ func stand(_ process: pid_t) throws {
         return daemon
     }
 
-    @Test func `laws 2 and 3: a machine that sleeps during saves loses none, repeats none`() throws
+    @Test
+    func `laws 2 and 3: saves during a suspension of the machine are neither lost nor repeated`()
+        throws
     {
         try suspend(nil)
     }
 
     @Test(.enabled(if: FakeTime.library != nil, "libfaketime is not installed"))
-    func `laws 2 and 3: nor does it if the wall clock advances during the sleep`() throws {
+    func `laws 2 and 3: the same holds if the wall clock advances during the suspension`() throws {
         try suspend(try FakeTime(place))
     }
 

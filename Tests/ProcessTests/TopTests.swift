@@ -96,7 +96,7 @@ import Testing
         #expect(lines.contains(line), "\(lines)")
     }
 
-    @Test func `wrong input is reported in one line`() throws {
+    @Test func `invalid input is reported in one line`() throws {
         for (arguments, part) in [
             (["-d", "0"], "--delay must be at least"), (["-n", "0"], "at least 1"),
             (["-d", "nan"], "--delay must be at least"),

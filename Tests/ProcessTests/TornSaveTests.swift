@@ -39,7 +39,7 @@ final class LosingProxy: Sendable {
     var transport: Transport {
         .connected { [self] in
             guard !state.withLock({ $0.isShut }) else {
-                throw TandemError(.disconnected, "the proxy is shut")
+                throw TandemError(.disconnected, "the proxy refuses connections")
             }
             let daemon = try Socket.connect(path: path)
             let (near, far) = try Socket.pair()

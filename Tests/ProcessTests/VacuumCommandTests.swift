@@ -76,7 +76,7 @@ import Testing
         #expect(reads > 2)
     }
 
-    @Test func `wrong input is reported in one line`() throws {
+    @Test func `invalid input is reported in one line`() throws {
         expect(try tandem("vacuum"), 2, "give --size, --time or --before")
         expect(try tandem("vacuum", "--size", "many"), 2, "512M or 2G, not many")
         expect(try tandem("vacuum", "--size=-1"), 2, "--size must be a number of bytes")

@@ -116,7 +116,7 @@ import Testing
         return lines.map { $0 + "\n" }.joined()
     }
 
-    @Test @MainActor func `each row is a line, and then each change`() throws {
+    @Test @MainActor func `each row is printed as a line, and then each change`() throws {
         try Golden.expect(try watch(), "watch.short")
     }
 
@@ -163,7 +163,7 @@ import Testing
         #expect(screens.contains { $0.contains("+ Team/") })
     }
 
-    @Test @MainActor func `wrong input is reported before anything is shown`() throws {
+    @Test @MainActor func `invalid input is reported before anything is shown`() throws {
         try Story(place).begin()
         func tandem(_ arguments: String...) throws -> CommandRun {
             try CommandRun("tandem", ["watch"] + arguments + ["--socket", place.socket])

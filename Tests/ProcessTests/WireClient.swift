@@ -14,7 +14,7 @@ final class WireClient {
     private(set) var welcome: Welcome
     /// The read-only states that the daemon has announced.
     private(set) var states: [StatePush] = []
-    /// Called with every push, after the check that it leaves no gap.
+    /// Called with every push, after the check that no push was missed.
     var onPush: (TransactionPush) -> Void = { _ in }
 
     init(_ path: String, _ hello: Hello) throws {

@@ -28,7 +28,7 @@ import Testing
 
     /// A client that needs trimmed transactions is expired and starts again.
     ///
-    /// The world reported that as a daemon that disconnects clients without reason.
+    /// The world reported this as a daemon that disconnects clients without reason.
     @Test(
         arguments: Volume.of([213, 461, 857], deep: [213, 434, 461, 477, 486, 766, 857]) as [UInt64]
     )

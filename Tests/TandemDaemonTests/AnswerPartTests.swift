@@ -87,7 +87,7 @@ import Testing
         let id = try client.send(.fetch(try fetch(bench)))
         try bench.turnsUntilSent(client)
         try writer.save([try bench.bench.update("Node", 1, ["name": .string("new")])])
-        // The save is done, and most of the answer is still to be encoded.
+        // The save is complete, and most of the answer is still to be encoded.
         let job = try #require(client.session.read?.job)
         #expect(job.heldBytes > 0 && !job.hasFailed)
         guard case .fetched(let found) = try client.answer(id) else {
@@ -114,7 +114,7 @@ import Testing
         #expect(try client.fetch(try fetch(bench)).objects.count == 300)
     }
 
-    /// Returns a bench with 300 nodes of three MiB together, whose daemon holds eight MiB for
+    /// Returns a bench with 300 nodes, three MiB in total, whose daemon allows eight MiB for
     /// answers being sent.
     private func largeBench(
         _ clock: ManualClock, readBytes: Int = 8 << 20
@@ -163,7 +163,8 @@ import Testing
             return
         }
         #expect(try client.fetch(try fetch(bench)).objects.count == 300)
-        // Cancelling one is enough; it receives the error in place of its remaining chunks.
+        // Cancelling one answer is enough; its client receives an error in place of the remaining
+        // chunks.
         #expect(silent.count { $0.session.read == nil } == 1)
         #expect(bench.engine.reads.bytes.held == held / 2)
         for client in silent where client.session.read == nil {
@@ -202,7 +203,9 @@ import Testing
 
     /// Answers of silent clients hold no readers, but used to be counted as running reads, so that
     /// no further read of the user began.
-    @Test func `law 7: clients that do not read keep no reader from others of their user`() throws {
+    @Test func `law 7: clients that do not read occupy no readers that others of their user need`()
+        throws
+    {
         let clock = ManualClock(monotonicNanoseconds: 1, wallMicroseconds: 1)
         let bench = try largeBench(clock, readBytes: 64 << 20)
         let silent = try (0..<5).map { _ in try bench.client() }
@@ -235,7 +238,7 @@ import Testing
         // Another read holds nearly all of it.
         _ = bench.engine.reads.bytes.memory.change(from: 0, to: limits.readBytes * 9 / 10)
         guard case .failure(let error) = try first.answer(id) else {
-            Issue.record("the read had room")
+            Issue.record("the read was accepted")
             return
         }
         #expect(error.code == .limitExceeded && error.message.contains("all reads hold"))

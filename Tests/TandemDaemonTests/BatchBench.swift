@@ -95,7 +95,7 @@ extension Peer {
         switch try ask(.batch(batch)) {
         case .batched(let answer): return answer
         case .failure(let error): throw error
-        default: throw TandemError(.usage, "another answer to a batch")
+        default: throw TandemError(.usage, "an unexpected answer to a batch")
         }
     }
 
@@ -104,7 +104,7 @@ extension Peer {
         switch try ask(.insert(part)) {
         case .inserted(let answer): return answer
         case .failure(let error): throw error
-        default: throw TandemError(.usage, "another answer to rows")
+        default: throw TandemError(.usage, "an unexpected answer to rows")
         }
     }
 

@@ -144,7 +144,7 @@ import Testing
         try bench.turn()
         if moment == .working {
             try bench.turn(until: 1)
-            // All of them are re-evaluated later, with the layout of the new model.
+            // All objects are re-evaluated later, with the layout of the new model.
             for numbers in [UInt64(65)...1_000, 1_001...2_000] {
                 let updates = try numbers.map {
                     try bench.bench.update("Node", $0, ["rank": .int(9)])
@@ -163,7 +163,8 @@ import Testing
 
     // MARK: Unprocessed objects
 
-    @Test func `an object changed by others is re-evaluated, also if the batch changed it since`()
+    @Test
+    func `an object changed by others is re-evaluated, even if the batch has changed it since`()
         throws
     {
         let (bench, client) = try world(2_000)

@@ -83,7 +83,8 @@ import Testing
         let other = try bench.client()
         #expect(try other.run(batch).count == 600)
         #expect(try bench.count("Node", other, "rank < 5") == 400)
-        // They are the first ones in the request's order, as without the interruption.
+        // The processed objects are the first ones in the request's order, as without the
+        // interruption.
         #expect(try bench.count("Node", other, "rank = 4 OR rank = 3 OR rank = 2") == 0)
     }
 
@@ -107,7 +108,7 @@ import Testing
         #expect(try bench.transactions(of: [7]).last?.transaction.position == one.position)
     }
 
-    @Test func `law 3: the end of a batch outlives a store that is rebuilt from the journal`()
+    @Test func `law 3: a store rebuilt from the journal knows the end of a batch`()
         throws
     {
         let (bench, first) = try world(200)
@@ -129,7 +130,8 @@ import Testing
     }
 
     @Test
-    func `law 3: an end without changes is written to the journal, and is pushed to no client`()
+    func
+        `law 3: the end of a batch without changes is written to the journal, and is pushed to no client`()
         throws
     {
         let (bench, first) = try world(500)
@@ -167,7 +169,7 @@ import Testing
         #expect(try bench.client().run(batch) == answer)
     }
 
-    @Test func `law 3: an id belongs to one batch or one save, also before a batch has ended`()
+    @Test func `law 3: an id belongs to one batch or one save, even before a batch has ended`()
         throws
     {
         let (bench, client) = try world(1_000)
@@ -186,7 +188,7 @@ import Testing
         #expect(refusal(try bench.batch("Node", "rank < 5", id: saveID)) == .usage)
         save.saveID = [7]
         guard case .failure(let error) = try other.ask(.save(save)) else {
-            Issue.record("a save took a batch's id")
+            Issue.record("a save used a batch's id")
             return
         }
         #expect(error.code == .usage)
@@ -228,7 +230,7 @@ import Testing
         #expect(try bench.bench.exists("Node", 5_000))
     }
 
-    @Test func `a batch has no offset`() throws {
+    @Test func `a batch with an offset is refused`() throws {
         let (bench, client) = try world(10)
         var batch = try bench.batch("Node")
         batch.request.offset = 3

@@ -58,8 +58,7 @@ private let pages = Model {
         #expect(try bench.store.content(of: reference) == scan)
     }
 
-    @Test func `law 7: unused contents are removed oldest first, at most as many as given`() throws
-    {
+    @Test func `law 7: unused contents are removed oldest first, up to the given number`() throws {
         for byte in UInt8(1)...6 {
             try bench.save([bench.insert("Page", UInt64(byte), ["scan": .data(content(byte))])])
             try bench.save([bench.delete("Page", UInt64(byte))])

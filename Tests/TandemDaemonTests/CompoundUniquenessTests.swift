@@ -41,7 +41,7 @@ import Testing
         #expect(try dump(bench.store) == before)
     }
 
-    @Test func `the whole tuple has to differ, in subentities too, and nil equals nothing`() throws
+    @Test func `tuples must differ as a whole, in subentities too, and nil equals no value`() throws
     {
         let bench = try bench()
         let (one, two) = (

@@ -28,7 +28,7 @@ import Testing
         switch try peer.ask(.consumer(ConsumerRequest(name: name, action: action))) {
         case .consumer(let answer): return answer.acknowledged
         case .failure(let error): throw error
-        default: throw TandemError(.usage, "another answer about a consumer")
+        default: throw TandemError(.usage, "an unexpected answer about a consumer")
         }
     }
 
@@ -78,7 +78,9 @@ import Testing
         #expect(first(bench) <= 2)
         try bench.crash()
         let kept = try #require(try bench.bench.committer.consumer(named: "mirror"))
-        #expect(kept.acknowledged >= first(bench) - 1, "it lost what it did not acknowledge")
+        #expect(
+            kept.acknowledged >= first(bench) - 1,
+            "the consumer lost transactions that it had not acknowledged")
         // A durable acknowledgement releases the segments.
         bench.engine.care.setPolicy(RetentionPolicy(keepSeconds: 60))
         try bench.bench.committer.acknowledge("mirror", 30)
@@ -133,7 +135,7 @@ import Testing
     }
 
     @Test
-    func `law 3: a store that is filled by consumers refuses, with nothing registered`()
+    func `law 3: a store filled by consumers refuses another one and registers nothing`()
         throws
     {
         for limit in [300 << 10, 64 << 20] {
@@ -224,7 +226,7 @@ import Testing
         for action: ConsumerRequest.Action in [.register(at: nil), .acknowledge(end)] {
             #expect(code { _ = try ask(second, "mirror", action) } == .consumerInUse)
         }
-        // Another user is refused for that reason.
+        // Another user is refused because the consumer belongs to the first one.
         #expect(
             code { _ = try ask(try bench.client(as: Self.other), "mirror", .remove) } == .denied)
         #expect(try ask(second, "mirror", .reset(to: end)) == end.number)
@@ -241,7 +243,9 @@ import Testing
         #expect(code { _ = try ask(second, "mirror", .acknowledge(end)) } == .consumerInUse)
     }
 
-    @Test func `law 2: names that only look alike are two consumers, of two users`() throws {
+    @Test func `law 2: names that only look alike belong to two consumers, each of its own user`()
+        throws
+    {
         let bench = try EngineBench(roles: Self.policy)
         let owner = try bench.client(as: Self.owner)
         let other = try bench.client(as: Self.other)
@@ -300,7 +304,7 @@ import Testing
         #expect(!bench.engine.care.isRetentionDue)
     }
 
-    @Test func `law 7: random acts of consumers never remove a segment that one still needs`()
+    @Test func `law 7: random requests of consumers never remove a segment that one still needs`()
         throws
     {
         var random = SplitMix64(seed: seed)

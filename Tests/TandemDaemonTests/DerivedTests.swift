@@ -168,7 +168,7 @@ extension CommitBench {
         #expect(bench.committer.position == 2)
     }
 
-    @Test func `a changed count is no conflict with an edit of the object`() throws {
+    @Test func `a changed count does not conflict with an edit of the object`() throws {
         let bench = try CommitBench(model: derivedModel)
         let group = try bench.reference("Group", 1)
         try bench.save([try bench.insert("Group", 1, ["title": .string("t")])])

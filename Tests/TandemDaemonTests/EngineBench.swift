@@ -130,7 +130,7 @@ final class EngineBench {
         if makesCheckpoints, engine.reads.due != nil { try bench.committer.checkpoint() }
         try engine.turn()
         for session in engine.admission.sessions.values where !engine.queues.isScheduled(session) {
-            Issue.record("session \(session.id) is left behind")
+            Issue.record("session \(session.id) is stuck")
         }
     }
 }
@@ -296,7 +296,7 @@ final class Peer {
         switch try ask(.save(saveRequest(operations))) {
         case .saved(let saved): return saved
         case .failure(let error): throw error
-        default: throw TandemError(.usage, "another answer to a save")
+        default: throw TandemError(.usage, "an unexpected answer to a save")
         }
     }
 
@@ -304,7 +304,7 @@ final class Peer {
         switch try ask(.fetch(fetch)) {
         case .fetched(let answer): return answer
         case .failure(let error): throw error
-        default: throw TandemError(.usage, "another answer to a fetch")
+        default: throw TandemError(.usage, "an unexpected answer to a fetch")
         }
     }
 

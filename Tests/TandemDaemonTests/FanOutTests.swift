@@ -10,9 +10,11 @@ import Testing
 /// Pushes to many sessions that follow different entities.
 @Suite(.ownThread) struct FanOutTests {
     @Test(arguments: 0..<6)
-    func `law 2: each session gets what it follows, once and in order, whatever others do`(
-        round: Int
-    ) throws {
+    func
+        `law 2: each session gets the transactions that it follows, once and in order, whatever others do`(
+            round: Int
+        ) throws
+    {
         let seed = seed &+ UInt64(round)
         let bench = try EngineBench()
         var random = SplitMix64(seed: seed)
@@ -147,7 +149,7 @@ private final class Follower {
         _ = try peer.send(.save(peer.saveRequest(operations)))
     }
 
-    /// Loses its connection and resumes at its position.
+    /// Drops the connection, and resumes after the last position.
     func comeBack(_ random: inout SplitMix64) throws {
         if Bool.random(using: &random) { try peer.read() }
         recordAnswers()
@@ -166,7 +168,7 @@ private final class Follower {
         #expect(known == tags)
     }
 
-    /// Waits until everything has arrived.
+    /// Waits for all answers, and then syncs to the journal's end.
     func finish() throws {
         let end = bench.position.number
         while peer.machine.inFlightCount > 0 {

@@ -8,7 +8,7 @@ import Testing
 /// Saves that arrive while others are planned: they join the same flush, and are answered only
 /// after it.
 @Suite(.ownThread) struct GatherTests {
-    @Test func `law1: the refusal of a coalesced save is not sent before the flush`() throws {
+    @Test func `law 1: the refusal of a coalesced save is not sent before the flush`() throws {
         let bench = try EngineBench()
         let (first, second) = (try bench.client(), try bench.client())
         try first.save([try bench.bench.insert("Node", 1)])

@@ -23,7 +23,7 @@ import Testing
         let kept = Int(DaemonLimits.keptMemoryBytes)
         for now in UInt64(1)...3 {
             freed.recordRead(bytes: kept, now: now)
-            // That much is always kept, and more if there is room.
+            // `kept` bytes are always kept, and more if the room allows.
             let isTaken = [Int(now) * kept, -1].map { freed.consumeDue(now, room: $0) }
             #expect(isTaken == [false, now == 2])
             if now == 2 { #expect(freed.bytes == 0 && freed.due == nil) }

@@ -117,7 +117,7 @@ import Testing
     ) throws -> (isComplete: Bool, position: UInt64, found: [UInt64]) {
         let request = HistoryRequest(from: from, interests: [entity.tag])
         guard case .history(let history) = try client.ask(.history(request)) else {
-            throw TandemError(.usage, "another answer about history")
+            throw TandemError(.usage, "an unexpected answer about history")
         }
         return (history.isComplete, history.position, history.transactions.map(\.position))
     }

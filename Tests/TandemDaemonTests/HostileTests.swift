@@ -37,7 +37,8 @@ import Testing
         ]
     }
 
-    @Test func `law 7: a connection that breaks the protocol is closed with a reason, no other is`()
+    @Test
+    func `law 7: a connection that breaks the protocol is closed with a reason, and no other is`()
         throws
     {
         let bench = try EngineBench()
@@ -88,7 +89,7 @@ import Testing
                 first: 0, before: StableHash([]), rows: [], isLast: true)
             for message in [ClientMessage.save(save), .batch(batch), .insert(insert)] {
                 guard case .failure(let error) = try client.ask(message) else {
-                    Issue.record("\(message.title) by a name of 258 bytes was taken")
+                    Issue.record("\(message.title) with a name of 258 bytes was accepted")
                     return
                 }
                 #expect(error.code == .usage && error.message.contains("has 258 bytes"))

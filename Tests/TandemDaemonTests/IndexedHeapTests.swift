@@ -4,7 +4,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// The queue of syncs by position; those that wait for a later position cost nothing.
+/// The queue of syncs, ordered by position; syncs that wait for a later position cost nothing.
 @Suite(.ownThread) struct IndexedHeapTests {
     @Test
     func `the first entry always has the least number, after any insertion, removal or change`() {

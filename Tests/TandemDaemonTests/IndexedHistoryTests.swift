@@ -83,7 +83,7 @@ import Testing
         var request = request
         while request.from < end {
             guard case .history(let page) = try client.ask(.history(request)) else {
-                throw TandemError(.usage, "another answer about history")
+                throw TandemError(.usage, "an unexpected answer about history")
             }
             found += page.transactions
             pages += 1

@@ -150,7 +150,7 @@ import Testing
         #expect(bench.position.number == end)
     }
 
-    @Test func `law 3: rows after an end that was reached are accepted like others`() throws {
+    @Test func `law 3: rows sent after a batch has ended are accepted like others`() throws {
         let bench = try bench()
         let client = try bench.client()
         _ = try client.run(
@@ -198,7 +198,7 @@ import Testing
         #expect(#expect(throws: TandemError.self) { try client.run(delete) }?.code == .usage)
         save.saveID = [7]
         guard case .failure(let error) = try client.ask(.save(save)) else {
-            Issue.record("a save took a batch's id")
+            Issue.record("a save used a batch's id")
             return
         }
         #expect(error.code == .usage)

@@ -34,7 +34,7 @@ import Testing
         return try answerer.lookUp(fetch) != nil
     }
 
-    @Test func `it has the same answer as a planned fetch for the same object`() throws {
+    @Test func `a look-up has the same answer as a planned fetch for the same object`() throws {
         for code in ["c1", "c4", "c5", ""] {
             let (quick, planned) = (
                 try fetch("code == '\(code)'"), try fetch("code == '\(code)' AND TRUEPREDICATE")
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func `a request for more than current rows is no look-up`() throws {
+    @Test func `a request for more than current rows is not a look-up`() throws {
         let plain = try fetch("code == 'c1'")
         #expect(try isLookUp(plain))
         func isOther(_ change: (inout Fetch) -> Void) throws -> Bool {

@@ -71,7 +71,8 @@ import Testing
         #expect(world.poller.interests[session.id] == .read)
     }
 
-    @Test func `a save that arrived while the daemon was busy counts from the last poll`() throws {
+    @Test func `a save that arrived while the daemon was busy is timed from the last poll`() throws
+    {
         let clock = ManualClock(monotonicNanoseconds: 1_000_000_000)
         let bench = try EngineBench(engineClock: clock)
         let client = try bench.client()

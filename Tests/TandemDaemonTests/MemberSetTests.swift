@@ -6,7 +6,7 @@ import Testing
 
 /// A set of members with fast insertion in ascending order, compared with a plain set.
 @Suite(.ownThread) struct MemberSetTests {
-    @Test func `it has the members of a plain set, by number`() {
+    @Test func `a member set has the members of a plain set, by number`() {
         var random = SplitMix64(seed: seed)
         for round in 0..<200 {
             var members = MemberSet()

@@ -101,7 +101,7 @@ import Testing
         #expect(try refusal(bench, ordered) != nil)
     }
 
-    @Test func `apps with different subsets of the model are no versions of each other`() throws {
+    @Test func `apps with different subsets of the model are not versions of each other`() throws {
         let bench = try filled(model(10))
         let sibling = Model {
             Entity("Thing") { Attribute("size", .int, max: 10) }

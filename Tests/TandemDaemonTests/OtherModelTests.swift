@@ -56,7 +56,7 @@ import Testing
         #expect(try bench.value("Node", 1, "alpha") == .null)
     }
 
-    @Test func `law 3: a repeat is answered whatever the current model`() throws {
+    @Test func `law 3: a repeat is answered whatever the current model is`() throws {
         let bench = try CommitBench(model: before)
         let version = try bench.model.version
         let wrote = SaveRequest(

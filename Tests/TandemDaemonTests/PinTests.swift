@@ -76,7 +76,10 @@ import Testing
         #expect(first(bench) > start + 15)
     }
 
-    @Test func `a pin expires after its time, says so, and retains nothing from then on`() throws {
+    @Test
+    func `a pin expires after its duration, is reported as expired, and then retains nothing`()
+        throws
+    {
         let bench = try bench(RetentionPolicy(keepBytes: 0))
         let client = try bench.client()
         try fill(bench, 1...8)

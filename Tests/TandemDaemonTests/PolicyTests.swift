@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func `links that others changed are no conflict`() throws {
+    @Test func `links that others changed cause no conflict`() throws {
         let bench = try conflicted()
         try bench.save([
             try bench.update("Node", 1, version: 3),

@@ -34,7 +34,9 @@ import Testing
 
     private func turns(_ count: Int = 3) throws { for _ in 0..<count { try bench.turn() } }
 
-    @Test func `law 7: it is not made before its time, and all waiting reads share it`() throws {
+    @Test func `law 7: a checkpoint for reads is not made early, and all waiting reads share it`()
+        throws
+    {
         let last = clock.monotonicNanoseconds
         try save(100)
         let askers = try (0..<2).map { _ in try bench.client() }
@@ -56,7 +58,9 @@ import Testing
         #expect(bench.engine.reads.nextDeadline == nil)
     }
 
-    @Test func `law 7: it is made only after four times the duration of the last one`() throws {
+    @Test func `law 7: a checkpoint for reads waits for four times the duration of the last one`()
+        throws
+    {
         let length = 3 * Self.pause
         bench.bench.store.observeCommits { [clock] (moment, _) throws(StoreError) in
             if moment == .before { clock.advance(byNanoseconds: length) }
@@ -78,7 +82,9 @@ import Testing
         #expect(checkpoints.forReads == before.forReads + 1)
     }
 
-    @Test func `none is made for saves that the last one includes, nor for little reads`() throws {
+    @Test func `no checkpoint is made for saves that the last one includes, nor for little reads`()
+        throws
+    {
         let before = checkpoints
         let asker = try bench.client()
         #expect(try asker.ask(count).fetched.count == 10)
@@ -146,7 +152,7 @@ import Testing
         try bench.insertNodes(1_000, isGrouped: true)
         bench.engine.committer.enterReadOnly(.store, "no room")
         let asker = try bench.client()
-        // Each node reads all nodes of its group.
+        // Evaluating a node reads all nodes of its group.
         var slow = Fetch(request: FetchDescriptor(entity: "Node"), kind: .count)
         slow.request.predicate = try ObjectPredicate(
             format: "SUBQUERY(group.nodes, $n, $n.rank > 1000).@count > 0")

@@ -21,8 +21,8 @@ import Testing
 
     /// Returns operations with five inserts and a deletion of an existing object.
     ///
-    /// An existing object takes the place of the first insert. The save deletes the third, and the
-    /// fourth by a cascade; the second and the last are kept.
+    /// An existing object takes the place of the first insert. The save deletes the third inserted
+    /// object, and the fourth by a cascade; the second and the last are kept.
     private func operations(_ bench: CommitBench, from number: UInt64) throws -> [SaveOperation] {
         [
             try bench.insert(
@@ -101,7 +101,10 @@ import Testing
         check(again, first, "trimmed")
     }
 
-    @Test func `law 3: ids belong to a user, and other content under one is refused`() throws {
+    @Test
+    func `law 3: a save id belongs to a user, and different content under the same id is refused`()
+        throws
+    {
         let bench = try bench()
         let first = try bench.save([try bench.insert("Tag", 50)], id: [1], hash: hash, uid: 1)
         let other = try bench.save([try bench.insert("Tag", 51)], id: [1], hash: hash, uid: 2)

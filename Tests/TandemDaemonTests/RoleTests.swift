@@ -87,7 +87,7 @@ import Testing
             saveID: [1], contentHash: StableHash([]), modelVersion: 1, operations: [],
             onlyAsks: true)
         guard case .saved = try reader.ask(.save(ask)) else {
-            Issue.record("a reader could not ask")
+            Issue.record("a reader could not query an outcome")
             return
         }
     }
@@ -265,7 +265,7 @@ import Testing
         problem = TandemError(.usage, "limits.conections: there is no such key")
         next.limits.connections = 3
         guard case .failure(let wrong) = try admin.ask(.reload) else {
-            Issue.record("a wrong configuration was taken over")
+            Issue.record("an invalid configuration was applied")
             return
         }
         #expect(wrong == problem && bench.engine.limits.connections == 4_096)
@@ -274,7 +274,7 @@ import Testing
         next.roles.users = [.writer: [5_001]]
         (next.limits.savesKept, next.durability) = (7, .relaxed)
         guard case .status = try admin.ask(.reload) else {
-            Issue.record("the configuration was not taken over")
+            Issue.record("the configuration was not applied")
             return
         }
         let line = try #require(bench.log.lines.last { $0.contains("reloaded: ") })

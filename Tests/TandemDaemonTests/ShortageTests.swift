@@ -159,7 +159,7 @@ import Testing
         guard case .saved(let saved) = try two.ask(.save(saves[1])),
             case .failure(let error) = try one.ask(.save(saves[0]))
         else {
-            Issue.record("the batch that never happened still counts")
+            Issue.record("the failed batch had an effect")
             return
         }
         #expect(saved.wrote && error.conflicts.map(\.theirsVersion) == [saved.position])
@@ -179,7 +179,7 @@ import Testing
         // The batch has nothing to write to the journal, and the checkpoint has no space.
         bench.engine.committer.enterReadOnly(.store, "no room")
         guard case .failure(let error) = try client.ask(.save(request)) else {
-            Issue.record("answered, though the answer could not be kept")
+            Issue.record("answered, although the answer could not be stored")
             return
         }
         #expect(error.code == .readOnly)

@@ -334,7 +334,7 @@ private struct Placed: Equatable {
         bench.holdReaders(false)
         let answer = try asker.answer(id).verdicts
         guard case .fetched(let found) = answer.alongside else {
-            Issue.record("no fetch beside the verdicts")
+            Issue.record("no piggybacked fetch")
             return
         }
         #expect(answer.position == from + 4)

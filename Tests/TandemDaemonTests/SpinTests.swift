@@ -82,7 +82,7 @@ import Testing
         #expect(waits.count == 1 && waits[0] != 0, "\(waits)", sourceLocation: location)
     }
 
-    @Test func `after an answer the loop polls for the next request, and sleeps after a vain poll`()
+    @Test func `after an answer the loop polls for the next request, and sleeps if none arrives`()
         throws
     {
         let world = try World()
@@ -125,7 +125,7 @@ import Testing
         #expect(world.client.received.count == 2)
     }
 
-    @Test func `with one core it always sleeps`() throws {
+    @Test func `with one core the loop always sleeps`() throws {
         let world = try World(cores: 1)
         for _ in 0..<3 { expectAsleep(try world.pass(question, after: 1)) }
     }

@@ -13,7 +13,7 @@ extension ManualClock {
     }
 }
 
-/// A machine that was suspended: the suspension must not count toward timeouts.
+/// A suspended machine: the time of the suspension must not count toward timeouts.
 @Suite(.ownThread) struct SuspendTests {
     let clock = ManualClock(
         monotonicNanoseconds: 1_000_000_000, wallMicroseconds: 1_700_000_000_000_000)
@@ -32,7 +32,7 @@ extension ManualClock {
         // The remaining second of the sync, and the remaining time for a hello.
         clock.advance(byNanoseconds: 1_000_000_000)
         guard case .failure(let error) = try client.answer(id) else {
-            Issue.record("a position that is not there was reached")
+            Issue.record("a position that does not exist was reached")
             return
         }
         #expect(error.code == .timeout && !silent.session.isClosing)

@@ -5,7 +5,7 @@ import Testing
 
 /// The newest transactions, in memory.
 @Suite(.ownThread) struct TransactionRingTests {
-    @Test func `holds transactions in no more storage than it counts`() throws {
+    @Test func `a ring uses no more storage than it counts`() throws {
         var ring = TransactionRing()
         for position in UInt64(1)...50 {
             var transaction = Transaction(content: .objects([]))
@@ -21,7 +21,7 @@ import Testing
         #expect(ring.count == 50)
     }
 
-    @Test func `law 7: releases transactions beyond its limits at once`() throws {
+    @Test func `law 7: a ring releases transactions beyond its limits at once`() throws {
         var ring = TransactionRing(transactions: 10, bytes: 1 << 20)
         for position in UInt64(1)...12 {
             var transaction = Transaction(content: .objects([]))

@@ -13,7 +13,8 @@ import Testing
         return limits
     }
 
-    @Test func `law 3: a replay that can't read the journal is fatal and no client's fault`()
+    @Test
+    func `law 3: a replay that can't read the journal is fatal, and is not blamed on a client`()
         throws
     {
         let bench = try CommitBench(segmentBytes: 8 << 20, limits: smallRing)

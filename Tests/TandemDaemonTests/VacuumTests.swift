@@ -22,7 +22,7 @@ import Testing
         switch try peer.ask(.vacuum(request)) {
         case .vacuumed(let answer): return answer
         case .failure(let error): throw error
-        default: throw TandemError(.usage, "another answer about the journal")
+        default: throw TandemError(.usage, "an unexpected answer about the journal")
         }
     }
 

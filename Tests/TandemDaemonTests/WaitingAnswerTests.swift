@@ -75,7 +75,8 @@ import Testing
         #expect(objects.position == saved.position)
     }
 
-    @Test func `a full disk refuses saves, reads continue, and free space ends it`() throws {
+    @Test func `on a full disk saves are refused and reads continue, until there is space`() throws
+    {
         let bench = try EngineBench()
         let client = try bench.client(Hello(author: "a", interests: ["Node"]))
         // Room for the existing segment and little more.

@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    @Test func `one owner holds it, and the file's content stays`() throws {
+    @Test func `one owner holds the lock, and the file's content is unchanged`() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         try "rows".write(toFile: path, atomically: false, encoding: .utf8)
         var lock: AdvisoryLock? = try AdvisoryLock(path)
@@ -27,7 +27,7 @@ import Testing
         #expect(try String(contentsOfFile: path, encoding: .utf8) == "rows")
     }
 
-    @Test func `removing the file gives its name to the next owner`() throws {
+    @Test func `after the file is removed, the next owner locks a new file of that name`() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let lock = try AdvisoryLock(path)
         try RealFileSystem().remove(path)

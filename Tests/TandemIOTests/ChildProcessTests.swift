@@ -2,7 +2,7 @@ import TandemIO
 import Testing
 
 @Suite(.ownThread) struct ChildProcessTests {
-    @Test func outputIsReadAndTheCodeIsKept() throws {
+    @Test func `the output is read, and the exit code is kept`() throws {
         let child = try ChildProcess.start(
             "/bin/sh", ["-c", "read line; echo \"got $line\"; exit 7"], input: .pipe, output: .pipe)
         #expect(child.write("it\n"))
@@ -13,7 +13,7 @@ import Testing
         #expect(child.status == .exited(7))
     }
 
-    @Test func theEndOfInputIsSeen() throws {
+    @Test func `a child sees the end of its input`() throws {
         let child = try ChildProcess.start("/bin/cat", [], input: .pipe, output: .null)
         #expect(child.status == nil)
         child.closeInput()
@@ -22,7 +22,7 @@ import Testing
         #expect(child.wait() == .exited(0))
     }
 
-    @Test func signalsEndItAndNothingIsSentAfterwards() throws {
+    @Test func `signals end a child, and none is sent afterwards`() throws {
         let asked = try ChildProcess.start("/bin/cat", [], input: .pipe, output: .null)
         asked.terminate()
         #expect(asked.wait() == .signalled(15))
@@ -30,7 +30,7 @@ import Testing
         #expect(asked.status == .signalled(15))
     }
 
-    @Test func aForgottenChildIsKilled() throws {
+    @Test func `a released child is killed`() throws {
         var child: ChildProcess? = try .start("/bin/cat", [], input: .pipe, output: .null)
         let number = try #require(child?.processID)
         #expect(RealFileSystem().exists("/proc/\(number)"))
@@ -38,7 +38,7 @@ import Testing
         #expect(!RealFileSystem().exists("/proc/\(number)"))
     }
 
-    @Test func aMissingProgramIsAnError() {
+    @Test func `a missing program is an error`() {
         #expect(throws: IOError.self) { try ChildProcess.start("/nowhere/to/be/found", []) }
     }
 }

@@ -21,7 +21,7 @@ final class Scratch {
 }
 
 @Suite(.ownThread) struct FileTests {
-    @Test func realFilesKeepWhatIsWritten() throws {
+    @Test func `real files return the written bytes`() throws {
         let scratch = try Scratch("files")
         let files = RealFileSystem()
         let file = try files.open(scratch.path + "/a", .createNew)
@@ -38,7 +38,7 @@ final class Scratch {
         #expect(files.exists(scratch.path + "/b") && !files.exists(scratch.path + "/a"))
     }
 
-    @Test func directoriesAreCreatedWithTheirParents() throws {
+    @Test func `directories are created with their parents`() throws {
         let scratch = try Scratch("parents")
         let files = RealFileSystem()
         let deep = scratch.path + "/x/y/z"
@@ -48,7 +48,7 @@ final class Scratch {
         for path in ["/x/y/z", "/x/y", "/x"] { rmdir(scratch.path + path) }
     }
 
-    @Test func errorsSayWhatWhereAndWhy() {
+    @Test func `an error names operation, path and reason`() {
         let error = #expect(throws: IOError.self) {
             _ = try RealFileSystem().open("/nowhere/at/all", .read)
         }
@@ -58,7 +58,7 @@ final class Scratch {
         #expect(error?.isNotFound == true)
     }
 
-    @Test func closedFileRefusesEverything() throws {
+    @Test func `a closed file refuses every call`() throws {
         let scratch = try Scratch("closed")
         let file = try RealFileSystem().open(scratch.path + "/a", .createIfMissing)
         file.close()
@@ -67,7 +67,7 @@ final class Scratch {
         #expect(throws: IOError.self) { try file.sync() }
     }
 
-    @Test func contentsOverTheLimitAreRefusedBeforeReading() throws {
+    @Test func `contents over the limit are refused before they are read`() throws {
         let scratch = try Scratch("limit")
         let file = try RealFileSystem().open(scratch.path + "/a", .createNew)
         try file.write([UInt8](repeating: 1, count: 11), at: 0)
@@ -76,7 +76,7 @@ final class Scratch {
         }
     }
 
-    @Test func lockNamesItsHolderAndEndsWithItsValue() throws {
+    @Test func `an error about a lock names its holder, and the lock ends when released`() throws {
         let scratch = try Scratch("lock")
         let path = scratch.path + "/lock"
         do {

@@ -29,7 +29,7 @@ import Testing
             let back = LocalTime.seconds(
                 year: time.year, month: time.month, day: time.day, hour: time.hour,
                 minute: time.minute, second: time.second)
-            // The first of two hours if an hour occurs twice.
+            // If an hour occurs twice, the first one is returned.
             #expect(back == seconds || back == seconds - 3_600)
         }
     }

@@ -4,7 +4,7 @@ import TandemIO
 import Testing
 
 @Suite(.ownThread) struct LockFileTests {
-    /// Like a child process between `fork` and `exec`.
+    /// A second descriptor of the lock file, as in a child process between `fork` and `exec`.
     @Test func `a released lock is free although another process still has its descriptor`() throws
     {
         let path = FileManager.default.temporaryDirectory.path + "/tandem-lock-\(UUID())"
@@ -24,7 +24,7 @@ import Testing
         _ = try LockFile(path)
     }
 
-    @Test func `no lock is acquired through a link, and its target stays as it is`() throws {
+    @Test func `no lock is acquired through a link, and its target is unchanged`() throws {
         let place = FileManager.default.temporaryDirectory.path + "/tandem-lock-\(UUID())"
         try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: place) }

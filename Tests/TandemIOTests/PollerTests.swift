@@ -5,7 +5,7 @@ import Testing
 @testable import TandemIO
 
 @Suite(.ownThread) struct PollerTests {
-    @Test func pollerTellsWhatIsReady() throws {
+    @Test func `a poller reports ready descriptors`() throws {
         let poller = try Poller()
         let (left, right) = try Socket.pair()
         var events: [Poller.Event] = []
@@ -27,7 +27,7 @@ import Testing
         #expect(events.isEmpty)
     }
 
-    @Test func wakeUpCrossesThreadsAndCountsOnce() throws {
+    @Test func `two signals from another thread wake a poller once`() throws {
         let poller = try Poller()
         let wake = try WakeUp()
         try poller.add(wake.descriptor, token: 7, interest: .read)
@@ -45,7 +45,7 @@ import Testing
         #expect(events.isEmpty)
     }
 
-    @Test func signalsBecomeValues() throws {
+    @Test func `signals are delivered as values`() throws {
         let seen = Locked<[SignalSource.Signal?]>([])
         let thread = try KernelThread.start(name: "signals") {
             guard let source = try? SignalSource() else { return }
@@ -59,17 +59,17 @@ import Testing
 }
 
 @Suite(.ownThread) struct ProcessTests {
-    @Test func randomBytesDiffer() {
+    @Test func `random bytes differ`() {
         #expect(ThisProcess.randomBytes(16) != ThisProcess.randomBytes(16))
         #expect(ThisProcess.randomBytes(0).isEmpty)
     }
 
-    @Test func userHasAName() {
+    @Test func `a user has a name`() {
         #expect(ThisProcess.userName(0) == "root")
         #expect(ThisProcess.userName(4_000_000_000) == nil)
     }
 
-    @Test func unitIsReadFromBothKindsOfControlGroups() {
+    @Test func `units are read from both versions of control groups`() {
         func units(_ text: String) -> String? {
             SystemdUnits(inControlGroups: text)?.description
         }
@@ -80,7 +80,7 @@ import Testing
         #expect(units("0::/\n") == nil)
     }
 
-    @Test func `units that a user can name are no system units`() {
+    @Test func `units that a user can name are not system units`() {
         func units(_ path: String) -> SystemdUnits? {
             SystemdUnits(inControlGroups: "0::\(path)\n")
         }
@@ -103,7 +103,7 @@ import Testing
         #expect(delegated?.description == "own.service")
     }
 
-    @Test func manualClockMovesOnlyWhenTold() {
+    @Test func `a manual clock advances only on request`() {
         let clock = ManualClock(monotonicNanoseconds: 5, wallMicroseconds: 9)
         clock.advance(byNanoseconds: 2_000)
         #expect(clock.monotonicNanoseconds == 2_005 && clock.wallMicroseconds == 11)
@@ -111,7 +111,7 @@ import Testing
         #expect(clock.wallMicroseconds == 1 && clock.monotonicNanoseconds == 2_005)
     }
 
-    @Test func standardInputGivesLinesOfAnyLength() throws {
+    @Test func `standard input returns lines of any length`() throws {
         var ends: [Int32] = [0, 0]
         #expect(pipe(&ends) == 0)
         let text = Array("one\n\nthree".utf8)
@@ -125,7 +125,7 @@ import Testing
         close(ends[0])
     }
 
-    @Test func streamWhoseReaderIsGoneClosesSilently() {
+    @Test func `a stream whose reader has closed it closes silently`() {
         StandardStream.ignoreBrokenPipes()
         var ends: [Int32] = [0, 0]
         #expect(pipe(&ends) == 0)
@@ -137,7 +137,7 @@ import Testing
         close(ends[1])
     }
 
-    @Test func notifyReachesItsSocketInOneLineEach() throws {
+    @Test func `notifications arrive as one line each`() throws {
         let scratch = try Scratch("notify")
         let path = scratch.path + "/n"
         let receiver = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)

@@ -15,7 +15,7 @@ import Testing
         return file
     }
 
-    @Test func syncedBytesSurviveAndOthersNeedNot() throws {
+    @Test func `synced bytes survive a crash, unsynced ones may be lost`() throws {
         let file = try make("/a", [1, 2], synced: true)
         try file.write([3], at: 2)
         disk.crash(seed: 1, severity: .losesAll)
@@ -23,21 +23,21 @@ import Testing
         #expect(throws: IOError.self) { try file.write([1], at: 0) }
     }
 
-    @Test func nameWithoutADirectorySyncIsLost() throws {
+    @Test func `a name without a directory sync is lost`() throws {
         let file = try make("/a", [1], synced: false)
         try file.sync()
         disk.crash(seed: 1, severity: .losesAll)
         #expect(!disk.exists("/a"))
     }
 
-    @Test func renameWithoutADirectorySyncIsUndone() throws {
+    @Test func `a rename without a directory sync is undone`() throws {
         _ = try make("/a", [1], synced: true)
         try disk.rename("/a", to: "/b")
         disk.crash(seed: 1, severity: .losesAll)
         #expect(disk.bytes(of: "/a") == [1] && !disk.exists("/b"))
     }
 
-    @Test func unsyncedWritesTearBySectors() throws {
+    @Test func `unsynced writes are torn by sectors`() throws {
         let size = 16 * SimulatedFileSystem.sectorBytes
         var mixed = 0
         for seed in 0..<20 as Range<UInt64> {
@@ -54,7 +54,7 @@ import Testing
         #expect(mixed > 10)
     }
 
-    @Test func sameSeedKeepsTheSameBytes() throws {
+    @Test func `the same seed keeps the same bytes`() throws {
         _ = try make("/a", [UInt8](repeating: 7, count: 9_000), synced: false)
         let count = disk.operations.count
         let images = (0..<2).map { _ in
@@ -65,7 +65,7 @@ import Testing
         #expect(images[0] == images[1])
     }
 
-    @Test func nthWriteAndSyncFail() throws {
+    @Test func `the n-th write and the n-th sync fail`() throws {
         let file = try make("/a", [], synced: true)
         disk.faults.failingWrite = 2
         disk.faults.bytesKept = 1
@@ -77,7 +77,7 @@ import Testing
         try file.sync()
     }
 
-    @Test func fullDiskTakesAPartAndSaysSo() throws {
+    @Test func `a full disk accepts part of a write and throws`() throws {
         disk.capacityBytes = 10
         let file = try make("/a", [1, 2, 3], synced: true)
         let error = #expect(throws: IOError.self) {

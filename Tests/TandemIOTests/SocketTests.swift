@@ -16,7 +16,7 @@ import Testing
         return (result, bytes)
     }
 
-    @Test func pairCarriesBytesAndItsEnd() throws {
+    @Test func `a pair transmits bytes and its end`() throws {
         let (left, right) = try Socket.pair()
         try right.setNonBlocking()
         #expect(try read(right, 8).0 == .wouldBlock)
@@ -27,7 +27,7 @@ import Testing
         #expect([1].withUnsafeBytes { try? right.write($0) } == .closed)
     }
 
-    @Test func severalBuffersArriveInOrder() throws {
+    @Test func `several buffers arrive in order`() throws {
         let (left, right) = try Socket.pair()
         let result = try withUnsafeBytes(of: UInt16(0x0201).littleEndian) { first in
             try withUnsafeBytes(of: UInt8(3)) { try left.write([first, $0]) }
@@ -36,7 +36,7 @@ import Testing
         #expect(try read(right, 3).1 == [1, 2, 3])
     }
 
-    @Test func fullSocketWouldBlock() throws {
+    @Test func `a write to a full socket would block`() throws {
         let (left, right) = try Socket.pair()
         try left.setNonBlocking()
         let chunk = [UInt8](repeating: 1, count: 65_536)
@@ -71,7 +71,7 @@ import Testing
         withExtendedLifetime(right) {}
     }
 
-    @Test func listenerAcceptsAndTellsWhoConnected() throws {
+    @Test func `a listener accepts a connection and reports the peer's credentials`() throws {
         let scratch = try Scratch("listen")
         let path = scratch.path + "/deep/t.sock"
         let listener = try UnixListener.listen(path: path, mode: 0o600)
@@ -90,7 +90,7 @@ import Testing
         rmdir(scratch.path + "/deep")
     }
 
-    @Test func secondListenerIsRefusedAndALeftOverFileReplaced() throws {
+    @Test func `a second listener is refused, and a leftover socket file is replaced`() throws {
         let scratch = try Scratch("second")
         let path = scratch.path + "/t.sock"
         do {
@@ -149,13 +149,13 @@ import Testing
         #expect(try listener.accept() != nil)
     }
 
-    @Test func tooLongAPathIsAClearError() {
+    @Test func `the error for a path that is too long names the limit`() {
         let path = "/tmp/" + String(repeating: "x", count: 103)
         let error = #expect(throws: IOError.self) { _ = try Socket.connect(path: path) }
         #expect(error?.description.contains("1 to 107 bytes, but this one has 108") == true)
     }
 
-    @Test func systemdListenersOfAnotherProcessAreNotOurs() {
+    @Test func `listeners that systemd passed to another process are ignored`() {
         #expect(UnixListener.systemdDescriptors(owner: "1", count: "1").isEmpty)
         #expect(UnixListener.systemdDescriptors(owner: "\(getpid())", count: "2") == [3, 4])
         #expect(UnixListener.systemdDescriptors(owner: "\(getpid())", count: "x").isEmpty)

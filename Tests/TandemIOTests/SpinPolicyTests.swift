@@ -16,13 +16,13 @@ import Testing
         }
     }
 
-    @Test func `it spins as long as waits are short`() {
+    @Test func `a thread spins as long as its waits are short`() {
         var policy = policy()
         #expect(policy.budget == 100)
         #expect(spins(of: 1_000, 100, &policy) == 1_000)
     }
 
-    @Test func `vain spins are followed by ever more sleeping waits, up to a bound`() {
+    @Test func `unsuccessful spins are followed by more and more sleeping waits, up to a bound`() {
         var policy = policy()
         var pauses: [Int] = []
         for _ in 0..<9 {
@@ -38,13 +38,13 @@ import Testing
         #expect(SpinPolicy.mostPaused == 64)
     }
 
-    @Test func `with long waits it hardly ever spins`() {
+    @Test func `a thread with long waits hardly ever spins`() {
         var policy = policy()
         let count = spins(of: 65 * 1_000, 1_000_000, &policy)
         #expect(count < 1_010, "\(count)")
     }
 
-    @Test func `a short sleep ends no pause, a successful spin ends them all`() {
+    @Test func `a short sleeping wait does not end a pause, a successful spin does`() {
         var policy = policy()
         for _ in 0..<3 {
             while policy.budget == 0 { policy.waited(nanoseconds: 1) }
@@ -58,7 +58,7 @@ import Testing
         #expect(spins(of: 2, 1, &policy) == 1)
     }
 
-    @Test func `with one core it never spins`() {
+    @Test func `with one core a thread never spins`() {
         var policy = policy(cores: 1)
         #expect(spins(of: 1_000, 1, &policy) == 0)
         #expect(ThisProcess.cores >= 1)

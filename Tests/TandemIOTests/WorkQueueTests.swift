@@ -2,12 +2,12 @@ import TandemIO
 import Testing
 
 @Suite(.ownThread) struct WorkQueueTests {
-    /// Threads that take elements until the queue is closed.
+    /// Threads that dequeue elements until the queue is closed.
     private struct Takers {
         private let taken: Locked<[[Int]]>
         private let threads: [KernelThread]
 
-        /// Starts `count` threads, each of which calls `visit` with every element that it takes.
+        /// Starts `count` threads, each of which calls `visit` with every element that it dequeues.
         init(
             _ count: Int, _ queue: WorkQueue<Int>,
             visit: @escaping @Sendable (Int) -> Void = { _ in }
@@ -24,7 +24,7 @@ import Testing
             }
         }
 
-        /// Waits for all threads to end, and returns the elements that each took, in order.
+        /// Waits for all threads to end, and returns the elements that each dequeued, in order.
         func finished() -> [[Int]] {
             for thread in threads { thread.join() }
             return taken.withLock(\.self)
@@ -77,7 +77,7 @@ import Testing
         queue.close()
         let taken = takers.finished()
         #expect(taken.joined().sorted() == Array(0..<3_000))
-        // The elements that one thread added are taken in order.
+        // The elements that one thread added are dequeued in order.
         for own in taken {
             for adder in 0..<3 {
                 let part = own.filter { $0 / 1_000 == adder }

@@ -7,7 +7,7 @@ import Testing
 @Suite(.ownThread) struct AppendTests {
     let disk = SimulatedFileSystem()
 
-    @Test func positionsBeginAtOneAndHaveNoGaps() throws {
+    @Test func `positions begin at 1 and have no gaps`() throws {
         let (journal, report) = try openJournal(disk)
         #expect(report.created)
         #expect(journal.bounds == LogBounds(first: 1, last: 0))
@@ -16,7 +16,7 @@ import Testing
         #expect(try entries(journal) == (1...4).map { Entry(position: $0, payload: payload($0)) })
     }
 
-    @Test func unexpectedLastPositionIsAConflictAndWritesNothing() throws {
+    @Test func `an unexpected last position is a conflict, and nothing is written`() throws {
         let (journal, _) = try openJournal(disk)
         try appendBatch(journal, 2)
         let before = disk.operations.count
@@ -26,7 +26,7 @@ import Testing
         #expect(disk.operations.count == before)
     }
 
-    @Test func oneAppendIsOneWriteAndOneSync() throws {
+    @Test func `an append is one write and one sync`() throws {
         let (journal, _) = try openJournal(disk, smallOptions(65_536))
         let before = disk.operations.count
         try appendBatch(journal, 5)
@@ -35,7 +35,7 @@ import Testing
         #expect(done.last == .sync(firstSegment))
     }
 
-    @Test func segmentsFollowOneAnotherWhenABatchDoesNotFit() throws {
+    @Test func `a batch that does not fit begins a new segment`() throws {
         let (journal, _) = try openJournal(disk)
         for _ in 0..<30 { try appendBatch(journal, 2, bytes: 300) }
         let segments = try disk.list(directory).filter { $0.hasSuffix(".journal") }
@@ -46,7 +46,7 @@ import Testing
         #expect(try entries(again).count == 60)
     }
 
-    @Test func batchLargerThanASegmentGetsOneOfItsOwnSize() throws {
+    @Test func `a batch larger than a segment gets a segment of its own size`() throws {
         let (journal, _) = try openJournal(disk)
         try appendBatch(journal)
         try appendBatch(journal, 1, bytes: 50_000)
@@ -55,7 +55,7 @@ import Testing
         #expect(try entries(journal).map(\.payload.count) == [40, 50_000, 40])
     }
 
-    @Test func readingBeginsAtEveryPosition() throws {
+    @Test func `reading can begin at any position`() throws {
         let (journal, _) = try openJournal(disk, smallOptions(200_000))
         for count in 1...60 { try appendBatch(journal, count % 4 + 1, bytes: 1_500) }
         let last = journal.bounds.last
@@ -69,7 +69,7 @@ import Testing
         #expect(try entries(journal, from: last + 1).isEmpty)
     }
 
-    @Test func trimDropsWholeSegmentsBelowAPosition() throws {
+    @Test func `trim removes whole segments below a position`() throws {
         let (journal, _) = try openJournal(disk)
         for _ in 0..<40 { try appendBatch(journal, 1, bytes: 600) }
         try journal.trim(below: 20)
@@ -80,7 +80,7 @@ import Testing
         #expect(try reopened().report.bounds == LogBounds(first: first, last: 40))
     }
 
-    @Test func trimNeverDropsTheLastSegment() throws {
+    @Test func `trim never removes the last segment`() throws {
         let (journal, _) = try openJournal(disk)
         for _ in 0..<40 { try appendBatch(journal, 1, bytes: 600) }
         try journal.trim(below: 1_000)
@@ -88,7 +88,7 @@ import Testing
         #expect(try appendBatch(journal) == .committed(41...41))
     }
 
-    @Test func epochRisesAndSurvives() throws {
+    @Test func `a raised epoch survives reopening`() throws {
         let (journal, _) = try openJournal(disk)
         try journal.beginEpoch()
         try appendBatch(journal)
@@ -100,7 +100,7 @@ import Testing
         #expect(try entries(again).count == 1)
     }
 
-    @Test func secondWriterIsRefused() throws {
+    @Test func `a second writer is refused`() throws {
         let (journal, _) = try openJournal(disk)
         #expect(journalError { _ = try openJournal(disk) }?.code == .locked)
         try journal.close()
@@ -108,7 +108,7 @@ import Testing
         #expect(journalError { try appendBatch(journal) }?.code == .closed)
     }
 
-    @Test func logMayBeginAboveOne() throws {
+    @Test func `a log may begin above position 1`() throws {
         var options = smallOptions()
         options.firstPositionIfNew = 1_001
         let (journal, _) = try openJournal(disk, options, applied: 1_000)
@@ -116,7 +116,7 @@ import Testing
         #expect(journal.bounds == LogBounds(first: 1_001, last: 1_001))
     }
 
-    @Test func builderGivesBackItsPayloads() throws {
+    @Test func `a batch returns its payloads`() throws {
         var batch = BatchBuilder()
         batch.append([1, 2])
         batch.append(encoding: { $0.append(contentsOf: [3]) })
@@ -128,7 +128,7 @@ import Testing
         #expect(batch.isEmpty)
     }
 
-    @Test func realFilesAndTheSpareThreadKeepTheSameLog() throws {
+    @Test func `real files and the spare's thread produce the same log`() throws {
         let place = "/tmp/tandem-journal-\(ThisProcess.processID)"
         let files = RealFileSystem()
         var options = JournalOptions()
@@ -148,7 +148,7 @@ import Testing
         rmdir(place)
     }
 
-    @Test func law2ReaderOnAnotherThreadSeesEveryPositionOnceInOrder() throws {
+    @Test func `law 2: a reader on another thread sees every position once, in order`() throws {
         let place = "/tmp/tandem-journal-tail-\(ThisProcess.processID)"
         let files = RealFileSystem()
         var options = JournalOptions()

@@ -10,28 +10,32 @@ import Testing
 @Suite(.ownThread) struct CrashImageTests {
     let images = max(1, Volume.variable("TANDEM_IMAGES", or: 200, deep: 1_000))
 
-    @Test func law3AcknowledgedBatchesSurviveACrashAtAnyMomentAndAnotherDuringRecovery() throws {
+    @Test
+    func
+        `law 3: acknowledged batches survive a crash at any moment, and another one during recovery`()
+        throws
+    {
         let run = try RecordedRun(seed: seed)
         #expect(run.disk.operations.count > 300)
         let violations = run.violations(images: images, seed: seed)
         #expect(violations.isEmpty, "seed \(seed): \(violations.prefix(5))")
     }
 
-    @Test func law3ControlFlushThatDoesNothingIsCaught() throws {
+    @Test func `law 3, control: a flush that does nothing is found`() throws {
         var faults = SimulatedFaults()
         faults.ignoresFileSyncs = true
         let violations = try RecordedRun(seed: seed, faults).violations(images: 100, seed: seed)
         #expect(violations.count > 20)
     }
 
-    @Test func law3ControlDirectorySyncThatDoesNothingIsCaught() throws {
+    @Test func `law 3, control: a directory sync that does nothing is found`() throws {
         var faults = SimulatedFaults()
         faults.ignoresDirectorySyncs = true
         let violations = try RecordedRun(seed: seed, faults).violations(images: 100, seed: seed)
         #expect(violations.count > 5)
     }
 
-    @Test func law3RelaxedLogsKeepAWholeBeginning() throws {
+    @Test func `law 3: logs with relaxed durability keep a prefix without gaps`() throws {
         var options = smallOptions()
         options.durability = .relaxed
         let run = try RecordedRun(seed: seed, options: options)

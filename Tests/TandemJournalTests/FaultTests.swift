@@ -7,7 +7,7 @@ import Testing
 @Suite(.ownThread) struct FaultTests {
     let disk = SimulatedFileSystem()
 
-    @Test func failedSyncIsFinal() throws {
+    @Test func `a failed sync is final`() throws {
         let (journal, _) = try openJournal(disk)
         try appendBatch(journal)
         disk.faults.failingSync = 1
@@ -21,7 +21,7 @@ import Testing
         #expect(try entries(journal).count == 1)
     }
 
-    @Test func failedWriteIsFinalAndItsPartIsCut() throws {
+    @Test func `a failed write is final, and its partial batch is cut off`() throws {
         let (journal, _) = try openJournal(disk)
         try appendBatch(journal)
         disk.faults.failingWrite = 1
@@ -33,7 +33,7 @@ import Testing
         #expect(report.bounds.last == 1 && report.cutOffset != nil)
     }
 
-    @Test func fullDiskIsMetBeforeABatchIsAccepted() throws {
+    @Test func `a full disk is detected before a batch is accepted`() throws {
         disk.capacityBytes = 10_000
         let (journal, _) = try openJournal(disk)
         var saves = 0
@@ -54,7 +54,7 @@ import Testing
         #expect(try entries(journal).count == saves + 1)
     }
 
-    @Test func failedSpareIsNoFailedJournal() throws {
+    @Test func `a failed spare segment does not fail the journal`() throws {
         // The file can't be opened, reserved, filled or flushed, or its header can't be written or
         // flushed.
         let faults: [(inout SimulatedFaults) -> Void] = [
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func fullDiskIsForetoldWhileTheSegmentStillHasRoom() throws {
+    @Test func `a full disk is predicted while the segment still has space`() throws {
         let (journal, _) = try openJournal(disk)
         disk.capacityBytes = disk.usedBytes
         while journal.spareFailure == nil { try appendBatch(journal, 1, bytes: 300) }
@@ -86,10 +86,12 @@ import Testing
         try appendBatch(journal, 1, bytes: 300)
     }
 
-    @Test func partOfABatchThatFoundNoRoomIsCutOffAndTheNextBatchBeginsASegment() throws {
+    @Test func `a partial batch on a full disk is cut off, and the next batch begins a segment`()
+        throws
+    {
         let (journal, _) = try openJournal(disk)
         try appendBatch(journal)
-        // As on a file system where overwriting zeros needs new blocks.
+        // Simulates a file system on which overwriting zeros requires new blocks.
         (disk.faults.failingWrite, disk.faults.writeErrno) = (1, 28)
         disk.faults.bytesKept = 30
         #expect(journalError { try appendBatch(journal) }?.code == .noSpace)
@@ -104,7 +106,7 @@ import Testing
         #expect(try openJournal(disk, options).report.bounds.last == 2)
     }
 
-    @Test func partOfABatchThatCannotBeCutOffIsFinal() throws {
+    @Test func `a partial batch that can't be cut off is a final failure`() throws {
         let (journal, _) = try openJournal(disk)
         (disk.faults.failingWrite, disk.faults.writeErrno) = (1, 28)
         disk.faults.failingSync = 1
@@ -112,7 +114,7 @@ import Testing
         #expect(journalError { try appendBatch(journal) }?.code == .failed)
     }
 
-    @Test func everyFailingSyncLeavesALogThatOpens() throws {
+    @Test func `after any failed sync the log can be opened`() throws {
         for number in 1...60 {
             let disk = SimulatedFileSystem()
             var acknowledged: UInt64 = 0

@@ -3,10 +3,10 @@ import Testing
 
 @testable import TandemJournal
 
-/// Journals of each format version as written at that time, intact and damaged.
+/// Journals of each format version, written by the program of that time, intact and damaged.
 ///
-/// Each is a folder in `Fixtures/v1`. Fixtures are never written again; new ones are only added.
-/// ``FixtureMaker`` creates them.
+/// Each is a folder in `Fixtures/v1`. Existing fixtures are never rewritten. ``FixtureMaker``
+/// creates them.
 @Suite(.ownThread) struct FixtureTests {
     /// The expected result of opening with full verification, and with tail verification if it
     /// differs.
@@ -90,14 +90,14 @@ import Testing
     }
 
     @Test(arguments: expected)
-    func journalOfVersion1OpensAsItAlwaysDid(
+    func `journals of version 1 open with the recorded result`(
         _ name: String, _ full: String, _ tail: String?
     ) throws {
         #expect(try outcome(name, .full) == full)
         #expect(try outcome(name, .tail) == tail ?? full)
     }
 
-    @Test func everyFixtureIsExpectedToDoSomething() throws {
+    @Test func `every fixture has an expected result`() throws {
         let names = try RealFileSystem().list(FixtureMaker.folder)
         #expect(names == Self.expected.map(\.name).sorted())
     }

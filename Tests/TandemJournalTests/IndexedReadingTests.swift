@@ -243,7 +243,9 @@ import Testing
 
     // MARK: Creation and removal
 
-    @Test func `a start creates missing or damaged indexes, and removes those without a segment`()
+    @Test
+    func
+        `opening a journal rebuilds missing and damaged indexes, and removes those without a segment`()
         throws
     {
         var random = SeededGenerator(seed: seed)
@@ -295,7 +297,7 @@ import Testing
         #expect(journalError { _ = try gone.next() }?.code == .expired)
     }
 
-    @Test func `an index that can't be written is no failure of the journal`() throws {
+    @Test func `an index that can't be written does not fail the journal`() throws {
         let faults: [(inout SimulatedFaults) -> Void] = [
             { $0.failingOpen = 1 }, { $0.failingOpen = 3 }, { $0.failingWrite = 1 },
             { ($0.failingWrite, $0.writeErrno) = (1, 28) }, { $0.failingSync = 1 },

@@ -91,7 +91,7 @@ struct KeyedLog {
         }
     }
 
-    /// Returns a query of a random kind.
+    /// Returns a random query.
     func query(_ random: inout SeededGenerator) -> IndexQuery {
         let low = Int64.random(in: 0...Int64(payloads.count * 10), using: &random)
         let stamps = low...low + Int64.random(in: 0...3_000, using: &random)

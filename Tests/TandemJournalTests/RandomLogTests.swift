@@ -7,7 +7,9 @@ import Testing
 /// acknowledged entries.
 @Suite(.ownThread) struct RandomLogTests {
     @Test(arguments: [Durability.full, .relaxed])
-    func laws1To3HoldOverRandomAppendsTrimsEpochsAndCrashes(_ durability: Durability) throws {
+    func `laws 1 to 3 hold over random appends, trims, epochs and crashes`(_ durability: Durability)
+        throws
+    {
         for number in 0..<20 as Range<UInt64> {
             var log = try RandomLog(seed: seed &+ number, durability)
             for _ in 0..<60 { try log.step() }

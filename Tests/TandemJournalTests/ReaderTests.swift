@@ -18,7 +18,7 @@ import Testing
         items.compactMap { if case .gap(let gap) = $0 { gap } else { nil } }
     }
 
-    @Test func readerFollowsTheWriterOverRolloversAndEpochs() throws {
+    @Test func `a reader follows the writer over new segments and epochs`() throws {
         let (journal, _) = try openJournal(disk)
         let reader = reader()
         #expect(try reader.next() == nil)
@@ -32,7 +32,7 @@ import Testing
         #expect(reader.tailProblem == nil)
     }
 
-    @Test func law1CursorsStopAtTheDurableTail() throws {
+    @Test func `law 1: cursors stop at the durable tail`() throws {
         let (journal, _) = try openJournal(disk)
         try appendBatch(journal)
         disk.faults.failingSync = 1
@@ -42,7 +42,7 @@ import Testing
         #expect(try entries(journal).map(\.position) == [1])
     }
 
-    @Test func damageIsAGapAndReadingContinuesAfterIt() throws {
+    @Test func `damage is a gap, and reading continues after it`() throws {
         let (journal, _) = try openJournal(disk)
         for _ in 0..<5 { try appendBatch(journal, 2) }
         try journal.close()
@@ -59,7 +59,7 @@ import Testing
 
     /// Found by the fuzz target `journal`: a reader went back from 8796093022218 to 21.
     @Test(arguments: [.max, .max - 1, 1 << 63, 8_796_093_022_218] as [UInt64])
-    func aForgedPositionIsDamageAndTurnsNoReaderBack(forged: UInt64) throws {
+    func `a forged position is damage, and moves no reader back`(forged: UInt64) throws {
         let (journal, _) = try openJournal(disk)
         for _ in 0..<30 { try appendBatch(journal, bytes: 500) }
         try journal.close()
@@ -81,7 +81,7 @@ import Testing
         #expect(error?.code == .damaged && error?.offset == UInt64(start))
     }
 
-    @Test func lostWriteOfZerosIsAGapForTools() throws {
+    @Test func `a lost write that left zeros is a gap for tools`() throws {
         let (journal, _) = try openJournal(disk)
         for _ in 0..<5 { try appendBatch(journal, 2) }
         try journal.close()
@@ -95,7 +95,7 @@ import Testing
         #expect(gaps(found).map(\.next) == [5])
     }
 
-    @Test func segmentWithABadHeaderIsAGap() throws {
+    @Test func `a segment with an invalid header is a gap`() throws {
         let (journal, _) = try openJournal(disk)
         for _ in 0..<12 { try appendBatch(journal, 1, bytes: 900) }
         try journal.close()
@@ -109,7 +109,7 @@ import Testing
         #expect(gaps(found).count == 1)
     }
 
-    @Test func tornTailIsReportedAndNoGap() throws {
+    @Test func `a torn tail is reported, and is not a gap`() throws {
         let (journal, _) = try openJournal(disk)
         for _ in 0..<3 { try appendBatch(journal) }
         try journal.close()
@@ -122,7 +122,7 @@ import Testing
         #expect(reader.tailProblem?.offset == UInt64(start))
     }
 
-    @Test func positionThatWasGivenUpIsExpired() throws {
+    @Test func `a removed position is expired`() throws {
         let (journal, _) = try openJournal(disk)
         for _ in 0..<40 { try appendBatch(journal, 1, bytes: 600) }
         try journal.trim(below: 30)
@@ -130,7 +130,8 @@ import Testing
         #expect(journalError { _ = try reader.next() }?.code == .expired)
     }
 
-    @Test func readerWhoseOpenSegmentWasGivenUpWithTheNextIsExpiredNotTornApart() throws {
+    @Test func `a reader whose open segment was removed together with the next is expired`() throws
+    {
         let (journal, _) = try openJournal(disk)
         for _ in 0..<40 { try appendBatch(journal, 1, bytes: 600) }
         let reader = reader()
@@ -144,7 +145,7 @@ import Testing
         #expect(error?.code == .expired && last < journal.bounds.first - 1)
     }
 
-    @Test func positionIsFoundInAFewReadsHoweverBigTheSegment() throws {
+    @Test func `a position is found in a few reads, however large the segment is`() throws {
         let disk = SimulatedFileSystem()
         disk.recordsOperations = false
         let (journal, _) = try openJournal(disk, smallOptions(4 << 20))
@@ -166,7 +167,7 @@ import Testing
         }
     }
 
-    @Test func indexForgetsTheOldestSegments() {
+    @Test func `the index of marks drops the oldest segments`() {
         let index = JournalIndex()
         for segment in 1...200 as ClosedRange<UInt64> {
             for mark in 0..<3 as Range<UInt64> {
@@ -178,7 +179,7 @@ import Testing
         #expect(index.around(segment: 1, position: 1).mark == nil)
     }
 
-    @Test func readersNeverWrite() throws {
+    @Test func `readers never write`() throws {
         let (journal, _) = try openJournal(disk)
         for _ in 0..<20 { try appendBatch(journal, 1, bytes: 600) }
         let before = disk.operations.count

@@ -26,7 +26,7 @@ import Testing
         disk.install(bytes, at: path)
     }
 
-    @Test func tornLastBatchIsCutAndKeptAsACopy() throws {
+    @Test func `a torn last batch is cut off, and a copy is kept`() throws {
         let disk = try fiveBatches()
         let offset = SegmentFormat.headerBytes + 4 * batchBytes
         try damage(disk) { $0[offset + 60] ^= 1 }
@@ -45,7 +45,7 @@ import Testing
     // cache. The next power cut brought the torn batch back, into a segment that had been sealed in
     // the meantime.
     @Test(arguments: 1...8)
-    func law3CutWhoseFlushFailedIsMadeAgain(_ failing: Int) throws {
+    func `law 3: a cut whose flush failed is repeated`(_ failing: Int) throws {
         let disk = try fiveBatches()
         try damage(disk) { $0[SegmentFormat.headerBytes + 4 * self.batchBytes + 60] ^= 1 }
         disk.faults.failingSync = failing
@@ -54,7 +54,7 @@ import Testing
         try sealAndCutPower(disk, after: 8)
     }
 
-    @Test func law3EndThatAFullDiskMadeIsMadeAgain() throws {
+    @Test func `law 3: a truncation after a full disk is repeated`() throws {
         let disk = try fiveBatches()
         let end = SegmentFormat.headerBytes + 5 * batchBytes
         // The written part of the batch is on the disk, but its truncation is only in the page
@@ -80,7 +80,7 @@ import Testing
         #expect(try entries(journal).count == Int(journal.bounds.last))
     }
 
-    @Test func everyBitBeforeTheLastBatchIsGuarded() throws {
+    @Test func `every bit before the last batch is covered by a checksum`() throws {
         let clean = try fiveBatches()
         let original = try #require(clean.bytes(of: firstSegment))
         let end = SegmentFormat.headerBytes + 4 * batchBytes
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    @Test func batchThatWasLostBeforeAWholeOneIsDamage() throws {
+    @Test func `a batch that was lost before a whole one is damage`() throws {
         let disk = try fiveBatches()
         let start = SegmentFormat.headerBytes + 2 * batchBytes
         try damage(disk) { bytes in
@@ -145,7 +145,7 @@ import Testing
         #expect(disk.bytes(of: firstSegment) == changed)
     }
 
-    @Test func latePagesOfATornBatchAreCutThoughItsHeadIsZero() throws {
+    @Test func `later pages of a torn batch are cut off, although its header is zero`() throws {
         let disk = try fiveBatches()
         let start = SegmentFormat.headerBytes + 4 * batchBytes
         try damage(disk) { bytes in
@@ -155,7 +155,7 @@ import Testing
         #expect(report.bounds.last == 8 && report.cutOffset == UInt64(start))
     }
 
-    @Test func bytesBehindTheEndOfASealedSegmentAreDamage() throws {
+    @Test func `bytes after the end of a sealed segment are damage`() throws {
         let disk = SimulatedFileSystem()
         let (journal, _) = try openJournal(disk)
         for _ in 0..<20 { try appendBatch(journal, 1, bytes: 700) }
@@ -164,7 +164,7 @@ import Testing
         #expect(journalError { _ = try openJournal(disk) }?.code == .damaged)
     }
 
-    @Test func missingSegmentInTheMiddleIsDamage() throws {
+    @Test func `a missing segment in the middle is damage`() throws {
         let disk = SimulatedFileSystem()
         let (journal, _) = try openJournal(disk)
         for _ in 0..<30 { try appendBatch(journal, 1, bytes: 700) }
@@ -174,14 +174,14 @@ import Testing
         #expect(journalError { _ = try openJournal(disk) }?.code == .damaged)
     }
 
-    @Test func logThatEndsBeforeTheAppliedPositionIsRefused() throws {
+    @Test func `a log that ends before the applied position is refused`() throws {
         let disk = try fiveBatches()
         let error = journalError { _ = try openJournal(disk, applied: 11) }
         #expect(error?.code == .missing)
         #expect(try openJournal(disk, applied: 10).report.bounds.last == 10)
     }
 
-    @Test func tornTailBelowTheAppliedPositionIsRefusedAndLeftAlone() throws {
+    @Test func `a torn tail below the applied position is refused and left unchanged`() throws {
         let disk = try fiveBatches()
         try damage(disk) { $0[SegmentFormat.headerBytes + 4 * self.batchBytes + 60] ^= 1 }
         let before = disk.bytes(of: firstSegment)
@@ -189,12 +189,12 @@ import Testing
         #expect(disk.bytes(of: firstSegment) == before)
     }
 
-    @Test func emptyDirectoryUnderAnAppliedStoreIsRefused() throws {
+    @Test func `an empty directory is refused if the store has applied transactions`() throws {
         let disk = SimulatedFileSystem()
         #expect(journalError { _ = try openJournal(disk, applied: 1) }?.code == .missing)
     }
 
-    @Test func unknownVersionIsRefusedByName() throws {
+    @Test func `an unknown version is refused with its number`() throws {
         let disk = try fiveBatches()
         try damage(disk) { bytes in
             bytes[SegmentFormat.Segment.formatVersion] = 9
@@ -205,7 +205,7 @@ import Testing
         #expect(journalError { _ = try openJournal(disk) }?.code == .unsupportedVersion)
     }
 
-    @Test func segmentOfAnotherLogIsRefused() throws {
+    @Test func `a segment of another log is refused`() throws {
         let disk = SimulatedFileSystem()
         let (journal, _) = try openJournal(disk)
         for _ in 0..<10 { try appendBatch(journal, 1, bytes: 700) }
@@ -221,7 +221,7 @@ import Testing
         #expect(journalError { _ = try openJournal(disk) }?.message.contains("another log") == true)
     }
 
-    @Test func lastBatchIsWrittenAgainAndFlushedBeforeServing() throws {
+    @Test func `the last batch is written again and flushed before it is served`() throws {
         let disk = try fiveBatches()
         let before = disk.operations.count
         _ = try openJournal(disk)
@@ -262,7 +262,7 @@ import Testing
         #expect(try entries(last).map(\.position) == Array(1...served))
     }
 
-    @Test func payloadThatLooksLikeABatchDoesNotMakeATornTailDamage() throws {
+    @Test func `a payload that looks like a batch does not turn a torn tail into damage`() throws {
         let disk = SimulatedFileSystem()
         let (journal, _) = try openJournal(disk)
         try appendBatch(journal)
@@ -280,7 +280,7 @@ import Testing
         #expect(try openJournal(disk).report.bounds.last == 1)
     }
 
-    @Test func tailVerificationLeavesOldDamageToWhoReadsIt() throws {
+    @Test func `damage that tail verification does not check is found by reading`() throws {
         let disk = SimulatedFileSystem()
         let (journal, _) = try openJournal(disk)
         for _ in 0..<30 { try appendBatch(journal, 1, bytes: 700) }
@@ -295,7 +295,7 @@ import Testing
         #expect(try entries(again, from: 20).count == 11)
     }
 
-    @Test func relaxedLogThatWasNotClosedRaisesItsEpoch() throws {
+    @Test func `a relaxed log that was not closed raises its epoch`() throws {
         var options = smallOptions()
         options.durability = .relaxed
         let disk = SimulatedFileSystem()
@@ -308,7 +308,7 @@ import Testing
         withExtendedLifetime(journal) {}
     }
 
-    @Test func relaxedLogThatWasClosedKeepsItsEpochAndAll() throws {
+    @Test func `a relaxed log that was closed keeps its epoch and all entries`() throws {
         var options = smallOptions()
         options.durability = .relaxed
         let disk = SimulatedFileSystem()

@@ -33,7 +33,7 @@ import Testing
         return bytes
     }
 
-    @Test func fieldTableAgreesWithTheConstants() throws {
+    @Test func `the field table agrees with the constants`() throws {
         typealias Segment = SegmentFormat.Segment
         typealias Batch = SegmentFormat.Batch
         let segment: [(String, Int, Int)] = [
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func exampleIsWhatTheWriterWrites() throws {
+    @Test func `the writer writes the bytes of the example`() throws {
         let shown = try example()
         let disk = SimulatedFileSystem()
         let (journal, _) = try openJournal(disk)
@@ -82,7 +82,7 @@ import Testing
         #expect(Array(written[..<end]) == shown)
     }
 
-    @Test func exampleReadsAsItSays() throws {
+    @Test func `the example is read as described`() throws {
         let disk = SimulatedFileSystem()
         disk.install(try example() + [UInt8](repeating: 0, count: 4_096), at: firstSegment)
         let (journal, report) = try openJournal(disk)
@@ -92,7 +92,7 @@ import Testing
         #expect(texts == ["goal", "red", "corner"])
     }
 
-    @Test func headersSurviveTheirCoding() throws {
+    @Test func `headers survive encoding and decoding`() throws {
         var generator = SeededGenerator(seed: seed)
         for _ in 0..<100 {
             let header = SegmentHeader(
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func checksumIsTheKnownOne() {
+    @Test func `the checksum has the known value`() {
         #expect(CRC32C.checksum("123456789".utf8) == 0xE306_9283)
         #expect(CRC32C.checksum([UInt8](repeating: 0, count: 32)) == 0x8A91_36AA)
         #expect(CRC32C.checksum([]) == 0)
@@ -123,7 +123,7 @@ import Testing
         }
     }
 
-    @Test func instructionAndTablesGiveTheSameChecksum() {
+    @Test func `the instruction and the tables compute the same checksum`() {
         var generator = SeededGenerator(seed: seed)
         for _ in 0..<500 {
             let count = Int.random(in: 0...600, using: &generator)
@@ -140,7 +140,7 @@ import Testing
         }
     }
 
-    @Test func segmentNamesSortByPosition() {
+    @Test func `segment names sort by position`() {
         #expect(JournalDirectory.name(of: 255) == "00000000000000ff.journal")
         for position in [1, 255, 1 << 40, UInt64.max] {
             #expect(JournalDirectory.position(of: JournalDirectory.name(of: position)) == position)

@@ -72,7 +72,7 @@ import Testing
         #expect(try index.offset(of: 99) == nil)
     }
 
-    @Test func `with too many members they are not distinguished, groups are`() throws {
+    @Test func `with too many members only groups are distinguished`() throws {
         var builder = SegmentIndexBuilder(Self.segment, maximumPostings: 10)
         for position in Self.segment.positions {
             builder.add(position, PayloadKeys(groups: [1], members: [position], stamp: 0))
@@ -116,7 +116,7 @@ import Testing
         }
     }
 
-    @Test func `with any bytes in a page with a valid checksum, a query ends`() throws {
+    @Test func `a query ends, whatever bytes a page with a valid checksum has`() throws {
         var random = SeededGenerator(seed: seed)
         var builder = SegmentIndexBuilder(Self.segment)
         for position in Self.segment.positions {

@@ -37,7 +37,7 @@ struct BlobTests {
             String(digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }) == expected)
     }
 
-    @Test func `a row holds a long value by reference and a short one itself`() throws {
+    @Test func `a row holds a long value by reference and a short one inline`() throws {
         let entity = try entity()
         let long = content(1)
         let short = content(2, BlobReference.inlineLimit)

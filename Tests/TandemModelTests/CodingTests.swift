@@ -4,7 +4,7 @@ import Testing
 
 struct CodingTests {
     @Test(arguments: AttributeType.allCases)
-    func valuesDecodeToThemselves(_ type: AttributeType) throws {
+    func `values survive encoding and decoding`(_ type: AttributeType) throws {
         let seed = seed
         var random = RandomValue(seed)
         for _ in 0..<200 {
@@ -18,21 +18,21 @@ struct CodingTests {
     }
 
     @Test(arguments: [0, 1, 127, 128, 300, 1 << 32, UInt64.max])
-    func varintsDecodeToThemselves(_ value: UInt64) throws {
+    func `varints survive encoding and decoding`(_ value: UInt64) throws {
         var writer = ByteWriter()
         writer.varint(value)
         var reader = ByteReader(writer.bytes)
         #expect(try reader.varint() == value)
     }
 
-    @Test func countsBeyondTheRestAreRefused() {
+    @Test func `counts beyond the remaining bytes are refused`() {
         var reader = ByteReader([0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01])
         #expect(throws: CodingError.self) { try reader.blob() }
         var endless = ByteReader(Array(repeating: 0xff, count: 20))
         #expect(throws: CodingError.self) { try endless.varint() }
     }
 
-    @Test func textThatIsNotUTF8IsRefused() {
+    @Test func `text that is not UTF-8 is refused`() {
         var reader = ByteReader([2, 0xc3, 0x28])
         #expect(throws: CodingError(expected: "UTF-8", offset: 0)) { try reader.string() }
     }
@@ -103,7 +103,7 @@ struct CodingTests {
         #expect(EncodedTransaction(plain).bytes[4] == 1)
     }
 
-    @Test func transactionsDecodeToThemselves() throws {
+    @Test func `transactions survive encoding and decoding`() throws {
         let seed = seed
         var random = RandomValue(seed)
         for _ in 0..<100 {
@@ -115,7 +115,7 @@ struct CodingTests {
         }
     }
 
-    @Test func filteringKeepsTheWantedEntities() throws {
+    @Test func `filtering keeps the requested entities`() throws {
         var random = RandomValue(seed)
         let transaction = try transaction(&random)
         let tag = try #require(transaction.changes.first?.object.tag)
@@ -133,7 +133,7 @@ struct CodingTests {
         #expect(encoded.filtered { _ in true } == nil)
     }
 
-    @Test func damagedTransactionsNeverTrap() throws {
+    @Test func `damaged transactions never trap`() throws {
         let seed = seed
         var random = RandomValue(seed)
         let model = try CompiledModel(sampleModel)
@@ -156,7 +156,7 @@ struct CodingTests {
 
     // MARK: Names
 
-    @Test func idsAndPositionsPrintAndParse() {
+    @Test func `ids and positions survive printing and parsing`() {
         let id = ObjectID(entity: "Team", number: 33)
         #expect(ObjectID("Team/33") == id && id.description == "Team/33")
         for text in ["Team", "Team/", "/3", "Team/-3", "Team/3x", "Team/99999999999999999999"] {
@@ -167,7 +167,7 @@ struct CodingTests {
         #expect(Position("18@x") == nil && Position("@1-") == nil && Position("") == nil)
     }
 
-    @Test func stableHashIsSipHash() {
+    @Test func `the stable hash is SipHash`() {
         #expect(StableHash([]).description == "a3817f04ba25a8e66df67214c7550293")
         #expect(StableHash("a3817f04ba25a8e66df67214c7550293") == StableHash([]))
         #expect(StableHash([0]) != StableHash([0, 0]))

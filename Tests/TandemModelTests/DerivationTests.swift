@@ -128,7 +128,7 @@ import Testing
             ])
     }
 
-    @Test func `renaming the source of a derivation is no change of it`() throws {
+    @Test func `renaming the source of a derivation does not change the derivation`() throws {
         let old = model(Attribute("x", .string, derived: .folded("nick")))
         var new = old
         new.entities["Person"]?.attributes["nick"] = nil

@@ -4,7 +4,7 @@ import Testing
 
 /// Inline copies of bytes or of their complements, which must not touch other bytes.
 @Suite struct InlineCopyTests {
-    @Test(arguments: [0, UInt64.max]) func `any number of bytes`(mask: UInt64) {
+    @Test(arguments: [0, UInt64.max]) func `any number of bytes is copied`(mask: UInt64) {
         for count in 0...200 {
             let source = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ 5) }
             var room = [UInt8](repeating: 0xaa, count: count + 32)

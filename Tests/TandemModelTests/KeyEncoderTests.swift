@@ -27,7 +27,7 @@ struct KeyEncoderTests {
     }
 
     @Test(arguments: AttributeType.allCases)
-    func byteOrderIsTheOrderOfTuples(_ type: AttributeType) {
+    func `keys sort by bytes in the order of their tuples`(_ type: AttributeType) {
         let seed = seed
         var random = RandomValue(seed)
         for _ in 0..<2_000 {
@@ -53,7 +53,7 @@ struct KeyEncoderTests {
         return 0
     }
 
-    @Test func aSlotEncodesAsItsValue() throws {
+    @Test func `a slot is encoded like its value`() throws {
         let seed = seed
         var random = RandomValue(seed)
         let entity = try compiled("Content")
@@ -68,7 +68,7 @@ struct KeyEncoderTests {
         }
     }
 
-    @Test func aTextSortsBeforeItsContinuations() {
+    @Test func `a text sorts before longer texts that begin with it`() {
         #expect(
             key([(.string("a"), true)]).lexicographicallyPrecedes(key([(.string("a\0"), true)])))
         #expect(

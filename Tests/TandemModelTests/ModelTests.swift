@@ -11,14 +11,14 @@ struct ModelTests {
         }
     }
 
-    @Test func theJSONFormReadsBack() throws {
+    @Test func `a model survives its JSON form`() throws {
         let text = sampleModel.json.text
         let read = try Model(parsing: text)
         #expect(read == sampleModel)
         #expect(read.json.text == text && read.hash == sampleModel.hash)
     }
 
-    @Test func theBinaryFormReadsBack() throws {
+    @Test func `a model survives its binary form`() throws {
         let model = try CompiledModel(sampleModel)
         var writer = ByteWriter()
         model.encode(into: &writer)
@@ -41,12 +41,12 @@ struct ModelTests {
     }
 
     @Test(arguments: [["x": UInt16.max], ["entity:Bucket": 3, "entity:Content": 3], ["x": 0]])
-    func numbersThatCannotBeAreRefused(_ identifiers: [String: UInt16]) {
+    func `impossible numbers are refused`(_ identifiers: [String: UInt16]) {
         var reader = ByteReader(bytes(identifiers, sampleModel))
         #expect(throws: CodingError.self) { try CompiledModel(from: &reader) }
     }
 
-    @Test func numbersStayWhenAModelIsReplaced() throws {
+    @Test func `a replaced model keeps its numbers`() throws {
         let first = try CompiledModel(sampleModel)
         var changed = sampleModel
         changed.entities["Album"] = Entity("Album") { Attribute("name", .string) }
@@ -68,11 +68,11 @@ struct ModelTests {
         "{\"entities\": {\"A\": {\"uniqueness\": [[]]}}}", "no JSON",
         "{\"entities\": {\"A\": {\"relationships\": {\"x\": {\"to\": \"A\", \"inverse\": \"x\", \"min\": 0.5}}}}}",
     ])
-    func wrongJSONIsRefused(_ text: String) {
+    func `invalid JSON is refused`(_ text: String) {
         #expect(throws: ModelError.self) { try Model(parsing: text) }
     }
 
-    @Test func everyProblemIsListed() {
+    @Test func `all problems are listed`() {
         let model = Model {
             Entity("A", parent: "Nowhere") { Attribute("x", .int) }
             Entity("B", uniqueness: [["y"]]) {
@@ -96,7 +96,7 @@ struct ModelTests {
         }
     }
 
-    @Test func countsOfMembersAreInTheJSON() throws {
+    @Test func `the JSON form has the bounds of member counts`() throws {
         let model = Model {
             Entity("A") {
                 Relationship("x", to: "A", inverse: "x", toMany: true, min: 2, max: 3)
@@ -108,7 +108,7 @@ struct ModelTests {
         #expect(again == model && problems(model).isEmpty)
     }
 
-    @Test func aPropertyCannotBeDeclaredTwice() {
+    @Test func `a property can't be declared twice`() {
         let model = Model {
             Entity("A") { Attribute("x", .int) }
             Entity("B", parent: "A") { Attribute("x", .int) }
@@ -116,7 +116,7 @@ struct ModelTests {
         #expect(problems(model).count == 1)
     }
 
-    @Test func entitiesKnowTheirFamily() throws {
+    @Test func `an entity knows its ancestors and subentities`() throws {
         let model = try CompiledModel(sampleModel)
         let content = try #require(model.entity(named: "Content"))
         let image = try #require(model.entity(named: "ImageContent"))
@@ -125,7 +125,7 @@ struct ModelTests {
         #expect(image.uniqueness.map(\.properties) == [["name"]])
     }
 
-    @Test func masksHoldSlots() {
+    @Test func `a mask has the slots added to it`() {
         var mask = PropertyMask([0, 63, 64, 127])
         #expect(mask.slots == [0, 63, 64, 127])
         mask.remove(64)

@@ -45,7 +45,7 @@ struct PatternTests {
     }
 
     @Test
-    func `law8: a catastrophic pattern takes linear time, and a match that takes too long stops`()
+    func `law 8: a catastrophic pattern takes linear time, and a match that takes too long stops`()
         throws
     {
         let text = String(repeating: "a", count: 5_000)

@@ -137,7 +137,7 @@ struct RankTests {
         }
         #expect(list.numbers == numbers)
         #expect(list.longest <= Rank.byteLimit / 2)
-        // Few neighbours had to be moved, compared with the insertions.
+        // Compared with the number of insertions, few neighbours were moved.
         #expect(list.changes < 3 * 400, "\(list.changes)")
     }
 
@@ -189,7 +189,7 @@ struct RankTests {
         #expect(throws: CodingError.self) { try LinkChange(from: &reader) }
     }
 
-    @Test func `a change has ranks exactly if the relationship is ordered`() throws {
+    @Test func `a change has ranks if and only if the relationship is ordered`() throws {
         let model = try CompiledModel(
             Model {
                 Entity("Team") {

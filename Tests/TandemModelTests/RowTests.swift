@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 struct RowTests {
-    @Test func valuesComeBackFromARow() throws {
+    @Test func `a row returns its values`() throws {
         let seed = seed
         var random = RandomValue(seed)
         for name in ["Bucket", "Content", "ImageContent"] {
@@ -21,7 +21,7 @@ struct RowTests {
         }
     }
 
-    @Test func aViewReadsWhatTheRowHas() throws {
+    @Test func `a view reads the values of its row`() throws {
         var random = RandomValue(seed)
         let entity = try compiled("Content")
         for _ in 0..<200 {
@@ -44,7 +44,7 @@ struct RowTests {
         }
     }
 
-    @Test func aColumnIsReadInPlaceAsItsValueIs() throws {
+    @Test func `a column read in place equals its value`() throws {
         let seed = seed
         var random = RandomValue(seed)
         for name in ["Bucket", "Content", "ImageContent"] {
@@ -68,7 +68,7 @@ struct RowTests {
         }
     }
 
-    @Test func aTextThatLiesElsewhereIsNotReadInPlace() throws {
+    @Test func `a text outside the row is not read in place`() throws {
         let entity = try compiled("Content")
         let (name, site) = (
             try #require(entity.slot(of: "name")), try #require(entity.slot(of: "site"))
@@ -83,7 +83,7 @@ struct RowTests {
         #expect(row.uncheckedValue(site, in: entity) == .url("b:"))
     }
 
-    @Test func whatIsNoUTF8IsFoundWhereverItStands() throws {
+    @Test func `invalid UTF-8 is found at any offset`() throws {
         let entity = try compiled("Bucket")
         let slot = try #require(entity.slot(of: "name"))
         for length in 1..<24 {
@@ -107,7 +107,7 @@ struct RowTests {
         }
     }
 
-    @Test func rowsOfAnyBytesHaveAShapeOrAreNotRead() throws {
+    @Test func `a truncated row does not have its entity's shape`() throws {
         var random = RandomValue(seed)
         let entity = try compiled("Content")
         let row = Row(random.values(entity), of: entity, version: 3)
@@ -116,7 +116,7 @@ struct RowTests {
         }
     }
 
-    @Test func aRowThatEndsBeforeTheColumnIsNotPatched() async throws {
+    @Test func `a row that ends before the column is not patched`() async throws {
         let entity = try compiled("Content")
         let row = Row(entity.defaults, of: entity, version: 1)
         let slot = try #require(entity.slot(of: "count"))
@@ -135,7 +135,7 @@ struct RowTests {
         }
     }
 
-    @Test func textIsReadInPlace() throws {
+    @Test func `text is read in place`() throws {
         let entity = try compiled("Bucket")
         let slot = try #require(entity.slot(of: "name"))
         var values = entity.defaults
@@ -146,7 +146,7 @@ struct RowTests {
         #expect(row.withBytes(toMany, in: entity) { $0.count } == nil)
     }
 
-    @Test func inheritedPropertiesKeepTheirSlots() throws {
+    @Test func `inherited properties keep their slots`() throws {
         let content = try compiled("Content")
         let image = try compiled("ImageContent")
         for property in content.properties {
@@ -154,7 +154,7 @@ struct RowTests {
         }
     }
 
-    @Test func differenceNamesWhatChanged() throws {
+    @Test func `a difference names the changed properties`() throws {
         let seed = seed
         var random = RandomValue(seed)
         let entity = try compiled("Content")
@@ -171,7 +171,7 @@ struct RowTests {
         }
     }
 
-    @Test func law6ARowWithOtherValuesInSomeSlotsIsTheRowOfAllItsValues() throws {
+    @Test func `law 6: a row with some values replaced equals the row made of all values`() throws {
         let seed = seed
         var random = RandomValue(seed)
         for name in ["Bucket", "Content", "ImageContent"] {
@@ -189,7 +189,10 @@ struct RowTests {
         }
     }
 
-    @Test func law6ValuesOfFixedWidthThatAreWrittenInPlaceGiveTheRowOfAllItsValues() throws {
+    @Test
+    func `law 6: a row with fixed-width values written in place equals the row made of all values`()
+        throws
+    {
         let seed = seed
         var random = RandomValue(seed)
         for name in ["Bucket", "Content", "ImageContent"] {
@@ -211,7 +214,7 @@ struct RowTests {
         }
     }
 
-    @Test func law6ABlobStaysABlobWhenAnotherValueOfItsRowChanges() throws {
+    @Test func `law 6: a blob stays a blob if another value of its row changes`() throws {
         let entity = try #require(
             CompiledModel(
                 Model {
@@ -234,7 +237,7 @@ struct RowTests {
         #expect(swapped == Row([.data([2]), .string("a"), long], of: entity, version: 1))
     }
 
-    @Test func damagedRowsAreRefusedOrReadable() throws {
+    @Test func `damaged rows are refused or readable`() throws {
         let seed = seed
         var random = RandomValue(seed)
         let entity = try compiled("Content")
@@ -249,7 +252,7 @@ struct RowTests {
         }
     }
 
-    @Test func emptyBytesAreNoRow() throws {
+    @Test func `empty bytes are not a row`() throws {
         #expect(try !Row(bytes: []).isValid(for: compiled("Bucket")))
     }
 }

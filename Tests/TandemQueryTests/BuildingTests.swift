@@ -3,7 +3,7 @@ import TandemQuery
 import Testing
 
 struct BuildingTests {
-    @Test func builtPredicatesAreTheParsedOnes() throws {
+    @Test func `built predicates equal parsed ones`() throws {
         let built =
             ObjectPredicate.compare("wins", .greater, .int(3))
             && !.compare("league.name", .equal, .string("x"), options: .caseInsensitive)
@@ -13,7 +13,7 @@ struct BuildingTests {
         #expect(try built == ObjectPredicate(format: text))
     }
 
-    @Test func textsOfAnyLengthGiveShortErrors() throws {
+    @Test func `errors about texts of any length are short`() throws {
         let graph = try Graph()
         let long = String(repeating: "x", count: 100_000)
         for predicate in [

@@ -85,7 +85,7 @@ struct ColumnTests {
     }
 
     @Test(arguments: [["name"], ["league.name"], ["league"], ["wins", "name"], ["rate"], []])
-    func groupsAreThoseOfAPlainLoop(_ groupBy: [String]) throws {
+    func `groups equal those of a plain loop`(_ groupBy: [String]) throws {
         let seed = seed
         var random = SplitMix64(seed: seed)
         for _ in 0..<20 {
@@ -119,7 +119,7 @@ struct ColumnTests {
         }
     }
 
-    @Test func groupsAreOrderedByTheirKeysOrAnyColumn() throws {
+    @Test func `groups are sorted by their keys or by any column`() throws {
         var graph = try Graph()
         for (number, (name, wins)) in [("b", 1), ("a", 2), ("b10", 3), ("b2", 1), ("a", 5)]
             .enumerated()
@@ -146,7 +146,7 @@ struct ColumnTests {
         #expect(try names(["name"], limit: 0) == [])
     }
 
-    @Test func withoutGroupsThereIsARowForEachObject() throws {
+    @Test func `without groups each object has a row`() throws {
         var graph = try Graph()
         for (number, name) in ["b", "a", "b", "c"].enumerated() {
             try graph.add("Team", UInt64(number + 1), ["name": .string(name)])
@@ -158,7 +158,7 @@ struct ColumnTests {
         #expect(once == [[.string("a")], [.string("c")]])
     }
 
-    @Test func nothingIsOneGroupWithoutGroupBy() throws {
+    @Test func `aggregates over no objects are one row if nothing is grouped`() throws {
         let graph = try Graph()
         #expect(
             try rows(graph, ["@count", "@sum.wins", "@max.wins", "@avg.wins"])
@@ -166,7 +166,7 @@ struct ColumnTests {
         #expect(try rows(graph, FetchColumns(["name"], groupBy: ["name"])) == [])
     }
 
-    @Test func sumsBeyondAnIntegerAreOrderedWithOthers() throws {
+    @Test func `sums beyond the range of integers are sorted with others`() throws {
         var graph = try Graph()
         for (number, wins) in [Int64.max, .max, 5, .max].enumerated() {
             let name = Value.string(number < 2 ? "double" : number == 2 ? "five" : "max")
@@ -178,7 +178,7 @@ struct ColumnTests {
         #expect(found.map { $0[0] } == [.string("double"), .string("max"), .string("five")])
     }
 
-    @Test func conditionsLeaveGroupsOut() throws {
+    @Test func `conditions exclude groups`() throws {
         var graph = try Graph()
         let all: [String?] = ["a", "a", "a", "b", "b", "É", nil]
         for (number, name) in all.enumerated() {
@@ -212,7 +212,7 @@ struct ColumnTests {
         #expect(try names("@count.rate < @count") == [nil])
     }
 
-    @Test func aSumBeyondAnIntegerIsComparedAsWhatItIs() throws {
+    @Test func `a sum beyond the range of integers is compared by its value`() throws {
         var graph = try Graph()
         for (number, wins) in [Int64.max, .max, 5].enumerated() {
             try graph.add(
@@ -240,7 +240,7 @@ struct ColumnTests {
         ("@count BEGINSWITH 'x'", "BEGINSWITH needs text"),
         ("name > @count", "cannot be compared"),
         ("league == nil", "league"),
-    ]) func conditionsThatMakeNoSenseAreRefused(_ having: String, _ reason: String) throws {
+    ]) func `invalid conditions are refused`(_ having: String, _ reason: String) throws {
         let graph = try Graph()
         let columns = FetchColumns(
             ["name", "@count", "league"], groupBy: ["name", "league"],
@@ -252,7 +252,7 @@ struct ColumnTests {
         #expect(error?.message.contains("column_") == false, "\(error?.message ?? "")")
     }
 
-    @Test func conditionsNeedGroups() throws {
+    @Test func `conditions on groups require groups`() throws {
         let graph = try Graph()
         let having = try ObjectPredicate(format: "name == 'a'")
         #expect {
@@ -275,7 +275,7 @@ struct ColumnTests {
     @Test(arguments: [
         "@count > 3", "@sum.wins >= 10 AND @count.name == 2", "NOT (@max.a.b == nil)",
     ])
-    func conditionsOnGroupsPrintAsTheyAreWritten(_ text: String) throws {
+    func `conditions on groups print as they were written`(_ text: String) throws {
         let predicate = try ObjectPredicate(format: text)
         #expect(predicate.format == text.replacing("nil", with: "NULL"))
         var writer = ByteWriter()
@@ -306,10 +306,10 @@ struct ColumnTests {
     }
 
     @Test(arguments: ["name", "league.name", "@count", "@count.name", "@sum.league.wins"])
-    func printedColumnsParseToThemselves(_ text: String) {
+    func `printed columns parse to the same columns`(_ text: String) {
         #expect(FetchColumn(text)?.description == text)
     }
 
     @Test(arguments: ["", "@", "@sum", "@sum.", "@median.wins", "@count."])
-    func otherTextsAreNoColumns(_ text: String) { #expect(FetchColumn(text) == nil) }
+    func `other texts are not columns`(_ text: String) { #expect(FetchColumn(text) == nil) }
 }

@@ -22,7 +22,7 @@ struct CompileTests {
         }
     }
 
-    @Test func unknownNamesAreErrors() throws {
+    @Test func `unknown names are errors`() throws {
         #expect(try error(nil, entity: "Nation")?.code == .unknownEntity)
         #expect(try error("size > 1")?.code == .unknownProperty)
         #expect(try error("league.size > 1")?.code == .unknownProperty)
@@ -38,7 +38,7 @@ struct CompileTests {
         "players.goals > 1", "tags == NULL", "wins == players.goals", "players.goals IN {1}",
         "players.goals + 1 > 2",
     ])
-    func toManyPathsNeedAQuantifier(_ text: String) throws {
+    func `to-many paths require a quantifier`(_ text: String) throws {
         let found = try error("active == YES AND " + text)
         #expect(found?.code == .invalidPredicate)
         #expect(found?.message.contains("ANY") == true)
@@ -55,12 +55,12 @@ struct CompileTests {
         "SUBQUERY(players, $p, $q.goals > 1).@count > 0",
         "SUBQUERY(league, $p, TRUEPREDICATE).@count > 0",
     ])
-    func typesHaveToFit(_ text: String) throws {
+    func `types have to match`(_ text: String) throws {
         #expect(try error(text)?.code == .invalidPredicate)
         #expect(try error(text)?.offset != nil)
     }
 
-    @Test func orderAndSectionsCannotLeadToMany() throws {
+    @Test func `sort keys and sections can't go through to-many relationships`() throws {
         #expect(try error(nil, sort: [SortComponent("players.name")])?.code == .invalidPredicate)
         #expect(try error(nil, section: "tags.name")?.code == .invalidPredicate)
         #expect(try error(nil, section: "league")?.code == .invalidPredicate)
@@ -73,7 +73,7 @@ struct CompileTests {
         #expect(try error(nil, sort: [SortComponent("league.name")], refresh: ["tags"]) == nil)
     }
 
-    @Test func treesBuiltTooDeepAreLimited() throws {
+    @Test func `the depth of built trees is limited`() throws {
         var predicate = ObjectPredicate.constant(true)
         for _ in 0..<100 { predicate = .not(predicate) }
         let request = FetchDescriptor(entity: "Team", predicate: predicate)
@@ -97,7 +97,7 @@ struct CompileTests {
         return parts.joined(separator: ".")
     }
 
-    @Test func everyPathIsObserved() throws {
+    @Test func `every path is observed`() throws {
         let predicate = try ObjectPredicate(
             format:
                 "wins > 1 AND ANY players.goals > 1 AND SUBQUERY(tags, $t, $t.name == name).@count > 0 "
@@ -118,7 +118,7 @@ struct CompileTests {
         #expect(request.predicateUsesRelated && request.keysUseRelated && request.usesToMany)
     }
 
-    @Test func ownColumnsUseNothingRelated() throws {
+    @Test func `predicates over an object's own columns use no related object`() throws {
         let request = try graph.compile(
             "wins > 1 AND league == %@", [.object(ObjectID(entity: "League", number: 1))])
         #expect(!request.predicateUsesRelated && !request.keysUseRelated && !request.usesToMany)
@@ -130,7 +130,7 @@ struct CompileTests {
         try graph.compile(text).constraints.map(\.condition)
     }
 
-    @Test func constraintsComeFromTheTopLevel() throws {
+    @Test func `constraints are those of the top level`() throws {
         #expect(try constraints("wins == 5") == [.equals(.int(5))])
         #expect(
             try constraints("5 < wins") == [
@@ -166,7 +166,7 @@ struct CompileTests {
         "wins IN {1, rate}",
         "name IN[c] {'x'}",
     ])
-    func nothingElseIsAConstraint(_ text: String) throws {
+    func `nothing else is a constraint`(_ text: String) throws {
         #expect(try constraints(text).isEmpty)
     }
 }

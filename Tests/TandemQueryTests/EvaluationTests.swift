@@ -51,7 +51,7 @@ struct EvaluationTests {
         "name CONTAINS ''",
         "SELF != NULL", "'Ghana' == name", "'Ghana is' BEGINSWITH name",
     ])
-    func ownValuesCompareTrue(_ text: String) throws {
+    func `true predicates over own values match`(_ text: String) throws {
         #expect(try graph.matches(team, text) == true)
     }
 
@@ -62,7 +62,7 @@ struct EvaluationTests {
         "league.name BEGINSWITH 'l'", "wins / 0 == 1", "wins > NULL", "name IN {NULL}",
         "NULL != NULL",
     ])
-    func ownValuesCompareFalse(_ text: String) throws {
+    func `false predicates over own values do not match`(_ text: String) throws {
         #expect(try graph.matches(team, text) == false)
     }
 
@@ -76,7 +76,7 @@ struct EvaluationTests {
         ("league.name == NULL", true), ("league.name != 'x'", true), ("wins + 1 == NULL", true),
         ("name ==[c] NULL", true), ("wins BETWEEN {0, 9}", false), ("name LIKE '*'", false),
     ])
-    func nilComparesByTwoValuedLogic(_ text: String, _ expected: Bool) throws {
+    func `nil is compared by two-valued logic`(_ text: String, _ expected: Bool) throws {
         #expect(try graph.matches(bare, text) == expected)
     }
 
@@ -110,11 +110,11 @@ struct EvaluationTests {
         ("players.@count == 0", true), ("players.@sum.goals == 0", true),
         ("players.@max.goals == NULL", true),
     ])
-    func nothingIsSearched(_ text: String, _ expected: Bool) throws {
+    func `quantifiers and aggregates over no members`(_ text: String, _ expected: Bool) throws {
         #expect(try graph.matches(bare, text) == expected)
     }
 
-    @Test func objectsCompareByNumber() throws {
+    @Test func `objects are compared by number`() throws {
         let me = PredicateArgument.object(ObjectID(entity: "Team", number: 1))
         let him = PredicateArgument.object(ObjectID(entity: "Player", number: 20))
         #expect(try graph.matches(team, "SELF == %@", [me]) == true)
@@ -126,7 +126,7 @@ struct EvaluationTests {
         #expect(try graph.matches(player, "team == %@", [me]) == true)
     }
 
-    @Test func integersAndDoublesCompareExactly() throws {
+    @Test func `integers and doubles are compared exactly`() throws {
         var graph = graph
         let big = try graph.add("Team", 9, ["wins": .int(9_007_199_254_740_993)])
         #expect(try graph.matches(big, "wins > 9007199254740992.0") == true)
@@ -134,7 +134,7 @@ struct EvaluationTests {
         #expect(try graph.matches(big, "wins < 1e300") == true)
     }
 
-    @Test func textComparesByCodePointNotEquivalence() throws {
+    @Test func `texts are compared by code point, not by equivalence`() throws {
         var graph = graph
         let composed = try graph.add("Team", 9, ["name": .string("caf\u{e9}")])
         let argument = PredicateArgument.value(.string("cafe\u{301}"))
@@ -143,7 +143,7 @@ struct EvaluationTests {
         #expect(try graph.matches(composed, "name ==[d] %@", [argument]) == true)
     }
 
-    @Test func subentitiesReadTheirOwnRows() throws {
+    @Test func `objects of subentities are read by their own layout`() throws {
         var graph = graph
         let pro = try graph.add("ProTeam", 9, ["wins": .int(7), "sponsor": .string("X")])
         let request = try graph.compile("wins == 7")
@@ -164,7 +164,7 @@ struct EvaluationTests {
         return copy
     }
 
-    @Test func whatIsNotHeldIsUnknown() throws {
+    @Test func `a condition on an object that is not loaded is unknown`() throws {
         let partly = hiding(player)
         #expect(try partly.matches(team, "ANY players.goals > 8") == nil)
         #expect(try partly.matches(team, "players.@count == 3") == true)
@@ -172,7 +172,7 @@ struct EvaluationTests {
         #expect(try hiding(team).matches(team, "players.@count == 3") == nil)
     }
 
-    @Test func whatDoesNotMatterNeedNotBeHeld() throws {
+    @Test func `an object that does not affect the result need not be loaded`() throws {
         let partly = hiding(player)
         #expect(try partly.matches(team, "wins == 4 AND ANY players.goals > 8") == false)
         #expect(try partly.matches(team, "ANY players.goals > 8 AND wins == 4") == false)
@@ -180,7 +180,7 @@ struct EvaluationTests {
         #expect(try partly.matches(team, "NOT ANY players.goals > 8") == nil)
     }
 
-    @Test func missingObjectsReachNil() throws {
+    @Test func `a path through a missing object is nil`() throws {
         var copy = graph
         copy.rows[ObjectReference(tag: try copy.entity("League").tag, number: 40)] = nil
         #expect(try copy.matches(team, "league.name == NULL") == true)

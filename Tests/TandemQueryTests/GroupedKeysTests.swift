@@ -10,7 +10,7 @@ struct GroupedKeysTests {
         ["league.name", "name"], ["name", "-league.name"], ["league", "wins"],
         ["-league.name", "name", "league.name"], ["league.name:naturalCompare", "-name"],
     ])
-    func `both parts form the key, also if cached related objects were dropped`(
+    func `both parts form the key, even if cached related objects were dropped`(
         _ sort: [String]
     ) throws {
         let seed = seed

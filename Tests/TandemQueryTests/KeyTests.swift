@@ -33,7 +33,7 @@ struct KeyTests {
         }.map(\.1)
     }
 
-    @Test func nilComesFirstAndLastWhenDescending() throws {
+    @Test func `nil sorts first, and last in descending order`() throws {
         var graph = graph
         try graph.add("Team", 1, ["wins": .int(3)])
         try graph.add("Team", 2)
@@ -42,7 +42,7 @@ struct KeyTests {
         #expect(try order(graph, [SortComponent("wins", ascending: false)]) == [1, 3, 2])
     }
 
-    @Test func caseInsensitiveOrderFolds() throws {
+    @Test func `case-insensitive order folds texts`() throws {
         var graph = graph
         try graph.add("Team", 1, ["name": .string("b")])
         try graph.add("Team", 2, ["name": .string("STRASSE")])
@@ -54,7 +54,7 @@ struct KeyTests {
         #expect(try order(graph, [SortComponent("name")]) == [5, 4, 2, 1, 3])
     }
 
-    @Test func naturalOrderTakesDigitsAsNumbers() throws {
+    @Test func `natural order compares digits as numbers`() throws {
         var graph = graph
         let long = String(repeating: "9", count: 70_000)
         for (number, name) in [
@@ -69,7 +69,7 @@ struct KeyTests {
         #expect(try order(graph, [descending]) == [6, 1, 5, 2, 3, 4, 7])
     }
 
-    @Test func orderLeadsThroughToOne() throws {
+    @Test func `sort keys go through to-one relationships`() throws {
         var graph = graph
         let other = try graph.add("League", 41, ["name": .string("Alpha")])
         try graph.add("Team", 1, ["league": .reference(league)])
@@ -98,7 +98,7 @@ struct KeyTests {
         #expect(try request([]).section(team, row, graph) == .known(""))
     }
 
-    @Test func aSectionBeyondWhatIsHeldIsUnknown() throws {
+    @Test func `the section of an object that is not loaded is unknown`() throws {
         var graph = graph
         let team = try graph.add("Team", 1, ["league": .reference(league)])
         let row = try #require(graph.rows[team])
@@ -108,7 +108,7 @@ struct KeyTests {
         #expect(request.section(team, row, graph) == .unknown)
     }
 
-    @Test func refreshValuesIgnoreTheOrderOfMembers() throws {
+    @Test func `refresh values ignore the order of members`() throws {
         var graph = graph
         let tags = try (1...20).map {
             try graph.add("Tag", 100 + UInt64($0), ["name": .string("tag \($0)")])
@@ -125,7 +125,7 @@ struct KeyTests {
         #expect(request.refreshValues(team, row, graph) == nil)
     }
 
-    @Test func aRefreshPathToARelationshipWatchesMembership() throws {
+    @Test func `a refresh path to a relationship observes its members`() throws {
         var graph = graph
         let a = try graph.add("Tag", 101)
         let b = try graph.add("Tag", 102)

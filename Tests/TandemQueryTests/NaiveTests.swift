@@ -207,7 +207,7 @@ private struct RandomLeague {
 }
 
 struct NaiveTests {
-    @Test func compiledEvaluationAgreesWithTheRules() throws {
+    @Test func `compiled evaluation agrees with the written rules`() throws {
         let seed = seed
         var random = RandomLeague(seed)
         for _ in 0..<20 {
@@ -231,7 +231,7 @@ struct NaiveTests {
         }
     }
 
-    @Test func rowsInPlaceAreJudgedAndSortedAsCopiesAre() throws {
+    @Test func `rows in place are evaluated and sorted like copies`() throws {
         let seed = seed &+ 1
         var random = RandomLeague(seed)
         for _ in 0..<10 {

@@ -19,7 +19,7 @@ struct NaturalOrderTests {
         ["v1.9", "v1.10", "v2"], ["9", "٩9", "100"],
         ["e1", "e2", "é1", "é2"], ["/1", "0", "9", ":", ";1"],
     ])
-    func theseAreInOrder(_ texts: [String]) {
+    func `sample texts are in natural order`(_ texts: [String]) {
         for (place, text) in texts.enumerated() {
             for later in texts[(place + 1)...] {
                 #expect(isBefore(text, later), "\(text) before \(later)")
@@ -29,12 +29,12 @@ struct NaturalOrderTests {
     }
 
     @Test(arguments: [("File 2", "fILE 2"), ("Straße 3", "STRASSE 3"), ("٣", "3"), ("３", "3")])
-    func theseAreEqual(_ a: String, _ b: String) {
+    func `sample texts are equal in natural order`(_ a: String, _ b: String) {
         #expect(NaturalOrder.key(a) == NaturalOrder.key(b))
     }
 
     @Test(arguments: [1, 9, 18, 19, 20, 253, 254, 255, 508, 70_000])
-    func digitsOfAnyNumberCount(_ count: Int) {
+    func `numbers with any number of digits are compared`(_ count: Int) {
         let nines = String(repeating: "9", count: count)
         #expect(isBefore("n" + nines, "n1" + String(repeating: "0", count: count)))
         #expect(isBefore("n" + nines.dropLast() + "8", "n" + nines))
@@ -44,7 +44,7 @@ struct NaturalOrderTests {
         #expect(isBefore(zeros + "1", "2"))
     }
 
-    @Test func randomTextsAreInTheOrderOfAPlainComparison() {
+    @Test func `random texts sort as by a plain comparison`() {
         let seed = seed
         var random = SplitMix64(seed: seed)
         let pieces = [
@@ -61,7 +61,7 @@ struct NaturalOrderTests {
         }
     }
 
-    @Test func theVersionOfTheTablesIsOne() throws {
+    @Test func `the version of the Unicode tables is a version number`() throws {
         let parts = UnicodeTables.version.split(separator: ".").compactMap { Int($0) }
         #expect(parts.count == 2)
         #expect(try #require(parts.first) >= 15)

@@ -16,13 +16,13 @@ struct ParserTests {
         .comparison(Comparison(.keyPath([path]), op, .constant(value)))
     }
 
-    @Test func keywordsAreCaseInsensitive() throws {
+    @Test func `keywords are case-insensitive`() throws {
         #expect(
             try parse("a == 1 and not b == 2 Or c == nil")
                 == parse("a = 1 AND NOT b = 2 OR c = NULL"))
     }
 
-    @Test func andBindsTighterThanOr() throws {
+    @Test func `AND binds tighter than OR`() throws {
         let a = comparison("a", .equal, .int(1))
         let b = comparison("b", .equal, .int(2))
         let c = comparison("c", .equal, .int(3))
@@ -37,7 +37,7 @@ struct ParserTests {
         ("CONTAINS", .contains), ("EndsWith", .endsWith), ("LIKE", .like), ("IN", .in),
         ("BETWEEN", .between),
     ])
-    func operatorIsRead(_ text: String, _ op: Comparison.Operator) throws {
+    func `operators are parsed`(_ text: String, _ op: Comparison.Operator) throws {
         #expect(try parse("a \(text) 1") == comparison("a", op, .int(1)))
     }
 
@@ -53,7 +53,7 @@ struct ParserTests {
         #expect(try parse("a == \(text)") == comparison("a", .equal, value))
     }
 
-    @Test func argumentsAreTakenInOrder() throws {
+    @Test func `arguments are used in order`() throws {
         let parsed = try parse(
             "%K == %@ AND b > %d AND c < %f AND %@ IN d", .keyPath("a.x"), .value(.string("s")),
             .value(.int(3)), .value(.double(0.5)), .object(ObjectID(entity: "Team", number: 7)))
@@ -62,12 +62,12 @@ struct ParserTests {
                 == "a.x == \"s\" AND b > 3 AND c < 0.5 AND CAST(\"Team/7\", \"Object\") IN d")
     }
 
-    @Test func aListArgumentIsAList() throws {
+    @Test func `a list argument is a list`() throws {
         let parsed = try parse("a IN %@", .list([.value(.int(1)), .value(.int(2))]))
         #expect(try parsed == parse("a IN {1, 2}"))
     }
 
-    @Test func aggregatesAndSubqueriesAreRead() throws {
+    @Test func `aggregates and subqueries are parsed`() throws {
         let count = QueryExpression.aggregate(.count, of: .keyPath(["a", "tags"]), path: [])
         #expect(
             try parse("a.tags.@count > 0")
@@ -82,12 +82,12 @@ struct ParserTests {
                         .aggregate(.count, of: query, path: []), .greater, .constant(.int(0)))))
     }
 
-    @Test func parenthesesHoldPredicatesOrExpressions() throws {
+    @Test func `parentheses enclose predicates or expressions`() throws {
         #expect(
             try parse("((a + 1)) * 2 > 3 AND ((b == 1))").format == "(a + 1) * 2 > 3 AND b == 1")
     }
 
-    @Test func optionsAreRead() throws {
+    @Test func `options are parsed`() throws {
         guard case .comparison(let one) = try parse("a CONTAINS[cd] 'x'") else {
             Issue.record("no comparison")
             return
@@ -95,7 +95,7 @@ struct ParserTests {
         #expect(one.options == [.caseInsensitive, .diacriticInsensitive])
     }
 
-    @Test func reservedWordsCanBePropertiesWithSign() throws {
+    @Test func `reserved words can be names of properties with a sign`() throws {
         #expect(try parse("#in == 1") == comparison("in", .equal, .int(1)))
         #expect(try parse("#in == 1").format == "#in == 1")
     }
@@ -117,15 +117,15 @@ struct ParserTests {
         #expect(error?.message.contains("expected") == true)
     }
 
-    @Test func tooFewArgumentsAreAnError() {
+    @Test func `too few arguments are an error`() {
         #expect(parseError("a == %@")?.offset == 5)
     }
 
-    @Test func tooManyArgumentsAreAnError() {
+    @Test func `too many arguments are an error`() {
         #expect(parseError("a == 1", [.value(.int(1))])?.offset == 6)
     }
 
-    @Test func argumentsOfTheWrongKindAreAnError() {
+    @Test func `arguments of the wrong kind are an error`() {
         #expect(parseError("a == %d", [.value(.string("x"))])?.offset == 5)
         #expect(parseError("%K == 1", [.value(.int(1))])?.offset == 0)
         #expect(parseError("%K == 1", [.keyPath("a..b")])?.offset == 0)
@@ -139,19 +139,19 @@ struct ParserTests {
                 || parseError(text)?.code == .limitExceeded)
     }
 
-    @Test func longSumsAreLimited() {
+    @Test func `the length of sums is limited`() {
         let text = "a == 1" + String(repeating: " + 1", count: 5_000)
         #expect(parseError(text)?.code == .limitExceeded)
     }
 
-    @Test func hugeListsAreLimited() {
+    @Test func `the length of lists is limited`() {
         let list = PredicateArgument.list((0..<20_000).map { .value(.int($0)) })
         #expect(parseError("a IN %@", [list])?.code == .limitExceeded)
         #expect(
             parseError("a IN %@", [.list(Array(repeating: .value(.null), count: 9_000))]) == nil)
     }
 
-    @Test func anyTextParsesOrThrows() {
+    @Test func `any text is parsed or throws`() {
         let seed = seed
         var random = SplitMix64(seed: seed)
         let words = [

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 struct RoundTripTests {
-    @Test func printedPredicatesParseToThemselves() throws {
+    @Test func `printed predicates parse to the same predicates`() throws {
         let seed = seed
         var random = RandomPredicate(random: SplitMix64(seed: seed))
         for _ in 0..<1_000 {
@@ -16,7 +16,7 @@ struct RoundTripTests {
         }
     }
 
-    @Test func codedRequestsDecodeToThemselves() throws {
+    @Test func `requests survive encoding and decoding`() throws {
         let seed = seed
         var random = RandomPredicate(random: SplitMix64(seed: seed))
         for index in 0..<500 {
@@ -36,7 +36,7 @@ struct RoundTripTests {
         }
     }
 
-    @Test func damagedRequestsNeverTrap() {
+    @Test func `damaged requests never trap`() {
         let seed = seed
         var random = RandomPredicate(random: SplitMix64(seed: seed))
         for _ in 0..<300 {
@@ -55,7 +55,7 @@ struct RoundTripTests {
         }
     }
 
-    @Test func deepBytesAreRefused() {
+    @Test func `deeply nested bytes are refused`() {
         var writer = ByteWriter()
         FetchDescriptor(entity: "Team", predicate: .constant(true)).encode(into: &writer)
         let head = Array(writer.bytes.prefix(8))
@@ -64,7 +64,7 @@ struct RoundTripTests {
         #expect(throws: CodingError.self) { try FetchDescriptor(from: &reader) }
     }
 
-    @Test func aLeadingMinusMeansDescending() {
+    @Test func `a leading minus means descending order`() {
         #expect(("-wins" as SortComponent) == SortComponent("wins", ascending: false))
         #expect(SortComponent("wins").ascending)
         let text = "-"
@@ -72,7 +72,9 @@ struct RoundTripTests {
     }
 
     @Test(arguments: SortComponent.Selector.allCases, [true, false])
-    func printedSortKeysParseToThemselves(_ selector: SortComponent.Selector, _ ascending: Bool) {
+    func `printed sort keys parse to the same sort keys`(
+        _ selector: SortComponent.Selector, _ ascending: Bool
+    ) {
         let key = SortComponent("league.name", ascending: ascending, selector: selector)
         #expect(SortComponent(key.description) == key)
         #expect(SortComponent.Selector(name: selector.name) == selector)

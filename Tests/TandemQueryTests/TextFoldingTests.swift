@@ -14,11 +14,11 @@ struct TextFoldingTests {
         ("ꭰ", "Ꭰ"),
         ("Ꭰ", "Ꭰ"), ("ᏸ", "Ᏸ"), ("Ǆ", "ǆ"), ("ŉ", "ʼn"), ("𐐀", "𐐨"), ("", ""),
     ])
-    func caseFoldingIsFull(_ text: String, _ expected: String) {
+    func `case folding is Unicode's full folding`(_ text: String, _ expected: String) {
         #expect(folded(text).unicodeScalars.elementsEqual(expected.unicodeScalars))
     }
 
-    @Test func caseFoldingIsStableOverAllScalars() {
+    @Test func `case folding is stable for all scalars`() {
         // No scalar above the second plane has a case mapping; of these only some are tested.
         let others = stride(
             from: 0x2_0000 + UInt32(seed % 97), through: 0x10_ffff, by: Volume.of(97, deep: 1))
@@ -32,11 +32,11 @@ struct TextFoldingTests {
     @Test(arguments: [
         ("é", "e"), ("e\u{301}", "e"), ("Ångström", "Angstrom"), ("ﬁ", "ﬁ"), ("plain", "plain"),
     ])
-    func diacriticsAreTakenOff(_ text: String, _ expected: String) {
+    func `diacritics are removed`(_ text: String, _ expected: String) {
         #expect(String(decoding: TextFolding.diacriticFolded(text), as: UTF8.self) == expected)
     }
 
-    @Test func bothFoldingsTogether() {
+    @Test func `case and diacritics are folded together`() {
         #expect(TextFolding.folded("ÅNGSTRÖM Straße") == Array("angstrom strasse".utf8))
     }
 }

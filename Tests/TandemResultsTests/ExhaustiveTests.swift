@@ -59,7 +59,7 @@ struct ExhaustiveTests {
         try verify(change, from: old, to: new.after(edits), changed: changed)
     }
 
-    @Test func law5HoldsForEveryEditOfEveryListOfThreeRows() throws {
+    @Test func `law 5: holds for every edit of every list of three rows`() throws {
         let states = Self.states(2, 3)
         let all = (0..<343).map { Self.reference($0, rows: 3, states) }
         // An ordinary run tests a part of the lists; which part depends on the seed.
@@ -71,7 +71,9 @@ struct ExhaustiveTests {
         }
     }
 
-    @Test func law5HoldsForEveryEditOfTwoRowsInListsOfFourRowsAndThreeSections() throws {
+    @Test func `law 5: holds for every edit of two rows in lists of four rows and three sections`()
+        throws
+    {
         let states = Self.states(3, 2)
         for code in stride(from: Int(seed % 5), to: 2401, by: Volume.of(10, deep: 1)) {
             let old = Self.reference(code, rows: 4, states)
@@ -88,7 +90,7 @@ struct ExhaustiveTests {
         }
     }
 
-    @Test func longestIncreasingIsLongest() {
+    @Test func `the longest increasing subsequence is the longest one`() {
         var generator = SplitMix64(seed: TestSeed.value(or: 1))
         for _ in 0..<200 {
             let values = Array(0..<8).shuffled(using: &generator)

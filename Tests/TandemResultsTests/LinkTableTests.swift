@@ -12,7 +12,7 @@ struct LinkTableTests {
     }
 
     @Test(arguments: [(4, 60), (3, 3_000), (900, 1_500), (40, 3_000)])
-    func aLinkTableHoldsWhatTwoDictionariesHold(_ objects: UInt64, _ rows: UInt64) {
+    func `a link table has the content of two dictionaries`(_ objects: UInt64, _ rows: UInt64) {
         let seed = TestSeed.value(or: 8)
         var random = SplitMix64(seed: seed)
         var reached: [UInt64: UInt64] = [:]
@@ -61,7 +61,7 @@ struct LinkTableTests {
         #expect(table.rows(for: 1 << 62).isEmpty && table[1 << 62] == nil)
     }
 
-    @Test func ofLinksOfTheSameRowTheLastOneCounts() {
+    @Test func `the last of several links of a row counts`() {
         let links = [(1, 7), (2, 7), (1, 9), (3, 8), (2, 6)].map {
             LinkTable.Link(row: $0.0, object: $0.1)
         }
@@ -70,7 +70,7 @@ struct LinkTableTests {
         #expect(table[1] == 9 && table[2] == 6 && table[3] == 8)
     }
 
-    @Test func aNumberTableHoldsWhatADictionaryHolds() {
+    @Test func `a number table has the content of a dictionary`() {
         let seed = TestSeed.value(or: 9)
         var random = SplitMix64(seed: seed)
         var places: [UInt64: Int] = [:]
@@ -107,7 +107,7 @@ struct LinkTableTests {
         return table
     }
 
-    @Test func numbersFarApartArePackedAsTheyAre() {
+    @Test func `packed numbers equal an array, close together or far apart`() {
         let seed = TestSeed.value(or: 10)
         var random = SplitMix64(seed: seed)
         for isFar in [false, true] {
@@ -136,7 +136,7 @@ struct LinkTableTests {
         }
     }
 
-    @Test func keysInPartsCompareAsInOne() {
+    @Test func `keys in two parts compare like whole keys`() {
         let seed = TestSeed.value(or: 11)
         var random = SplitMix64(seed: seed)
         func key() -> [UInt8] {

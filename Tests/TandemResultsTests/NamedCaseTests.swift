@@ -37,14 +37,17 @@ struct NamedCaseTests {
         #expect(list.apply(ListEdits(unmoved: [3, 9])) == .unchanged)
     }
 
-    @Test func law5FirstRowIntoANewFirstSectionMovesOntoItsOwnPath() throws {
+    @Test func `law 5: the first row moved into a new first section moves to its own path`() throws
+    {
         let change = try change(
             [row(1, [5], "b"), row(2, [6], "b")], ListEdits(upserted: [row(1, [1], "a")]))
         #expect(change.sections == [.insert(index: 0, name: "a")])
         #expect(change.objects == [.move(number: 1, tag: 1, from: path(0, 0), to: path(0, 0))])
     }
 
-    @Test func law5AReplacedSectionAtTheSameIndexMovesItsRowOntoItsOwnPath() throws {
+    @Test func `law 5: if a section is replaced at the same index, its row moves to its own path`()
+        throws
+    {
         let change = try change(
             [row(1, [1], "a"), row(2, [2], "b"), row(3, [3], "c")],
             ListEdits(upserted: [row(3, [4], "d")]))
@@ -52,14 +55,14 @@ struct NamedCaseTests {
         #expect(change.objects == [.move(number: 3, tag: 3, from: path(2, 0), to: path(2, 0))])
     }
 
-    @Test func law5ASectionThatEmptiesGoesAndItsRowIsOneMove() throws {
+    @Test func `law 5: a section that becomes empty is deleted, and its row is one move`() throws {
         let change = try change(
             [row(1, [1], "a"), row(2, [2], "b")], ListEdits(upserted: [row(1, [3], "b")]))
         #expect(change.sections == [.delete(index: 0, name: "a")])
         #expect(change.objects == [.move(number: 1, tag: 1, from: path(0, 0), to: path(0, 1))])
     }
 
-    @Test func aRenamedSectionIsDeleteAndInsertWithMoves() throws {
+    @Test func `a renamed section is a delete and an insert with moves`() throws {
         let change = try change(
             [row(1, [1], "a"), row(2, [2], "a"), row(3, [3], "b")],
             ListEdits(upserted: [row(1, [1], "x"), row(2, [2], "x")]))
@@ -68,7 +71,7 @@ struct NamedCaseTests {
         #expect(change.reloaded == [1, 2])
     }
 
-    @Test func aSectionThatPassesAnotherIsRebuiltAndTheOtherStays() throws {
+    @Test func `a section that passes another is rebuilt, and the other one stays`() throws {
         let change = try change(
             [row(1, [1], "a"), row(2, [2], "b"), row(3, [3], "b")],
             ListEdits(upserted: [row(1, [9], "a")]))
@@ -76,14 +79,14 @@ struct NamedCaseTests {
         #expect(change.objects == [.move(number: 1, tag: 1, from: path(0, 0), to: path(1, 0))])
     }
 
-    @Test func aSortKeyThatLeavesTheRowInPlaceIsAnUpdate() throws {
+    @Test func `a sort key that does not move the row is an update`() throws {
         let change = try change(
             [row(1, [1]), row(2, [5]), row(3, [9])], ListEdits(upserted: [row(2, [6])]),
             sectioned: false)
         #expect(change.objects == [.update(number: 2, tag: 2, from: path(0, 1), to: path(0, 1))])
     }
 
-    @Test func anUpdateSaysWhereItsNeighboursHaveMovedIt() throws {
+    @Test func `an update has the new index of a row that its neighbours shifted`() throws {
         let change = try change(
             [row(1, [1]), row(2, [5])], ListEdits(removed: [1], upserted: [row(2, [5])]),
             sectioned: false)
@@ -94,7 +97,7 @@ struct NamedCaseTests {
             ])
     }
 
-    @Test func twoRowsThatSwapAreOneMoveAndOneUpdate() throws {
+    @Test func `two rows that swap are one move and one update`() throws {
         let change = try change(
             [row(1, [1]), row(2, [2])], ListEdits(upserted: [row(1, [2]), row(2, [1])]),
             sectioned: false)
@@ -102,14 +105,17 @@ struct NamedCaseTests {
         #expect(change.objects.filter { if case .move = $0 { true } else { false } }.count == 1)
     }
 
-    @Test func tiesAreBrokenByNumberAndPrefixesComeFirst() {
+    @Test func `ties are broken by number, and prefixes sort first`() {
         let list = SectionedList(
             sectioned: false,
             rows: [row(9, [1]), row(3, [1]), row(4, [1, 0]), row(5, []), row(6, [0, 255])])
         #expect(list.sectionIDs == [SectionIDs(name: "", numbers: [5, 6, 3, 9, 4])])
     }
 
-    @Test func anUnsectionedListAlwaysHasOneSectionAndASectionedOneNoEmptyOnes() throws {
+    @Test
+    func `a list without sections always has one section, and one with sections has no empty ones`()
+        throws
+    {
         var plain = SectionedList(sectioned: false)
         #expect(Array(plain.sections) == [ResultsSection(name: "", offset: 0, count: 0)])
         let outcome = plain.apply(ListEdits(upserted: [row(1, [1], "ignored")]))
@@ -121,13 +127,13 @@ struct NamedCaseTests {
         #expect(SectionedList(sectioned: true).sections.isEmpty)
     }
 
-    @Test func editsWithoutEffectAreNoChange() {
+    @Test func `edits without effect cause no change`() {
         var list = SectionedList(sectioned: true, rows: [row(1, [1], "a")])
         #expect(list.apply(ListEdits()) == .unchanged)
         #expect(list.apply(ListEdits(removed: [7, 8])) == .unchanged)
     }
 
-    @Test func contradictoryEditsHaveTheirNetEffect() throws {
+    @Test func `contradictory edits have their net effect`() throws {
         let change = try change(
             [row(1, [1], "a"), row(2, [2], "a")],
             ListEdits(
@@ -143,7 +149,7 @@ struct NamedCaseTests {
         #expect(same.sectionIDs == [SectionIDs(name: "", numbers: [1])])
     }
 
-    @Test func reasonsTravelWithTheChange() throws {
+    @Test func `a change has its reasons`() throws {
         let change = try change(
             [row(1, [1], "a"), row(2, [2], "a")],
             ListEdits(
@@ -152,7 +158,7 @@ struct NamedCaseTests {
         #expect(change.reasons == [1: [.ownValues, .refreshPath]])
     }
 
-    @Test func aFailureKeepsTheLastGoodListAndRecoveryIsOneChange() throws {
+    @Test func `a failure keeps the last ordered list, and recovery is one change`() throws {
         let rows = [row(1, [1], "a"), row(2, [2], "b")]
         var list = SectionedList(sectioned: true, rows: rows)
         let problem = OutOfOrderSection(
@@ -173,7 +179,7 @@ struct NamedCaseTests {
         #expect(list.outOfOrder == nil && list.count == 3)
     }
 
-    @Test func aListThatBeginsOutOfOrderShowsNothingUntilItIsRight() {
+    @Test func `a list that begins out of order is empty until it is in order`() {
         var list = SectionedList(
             sectioned: true, rows: [row(1, [1], "a"), row(2, [2], "b"), row(3, [3], "a")])
         #expect(list.outOfOrder?.number == 3)

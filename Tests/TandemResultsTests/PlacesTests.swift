@@ -65,15 +65,16 @@ struct PlacesTests {
     }
 
     @Test(arguments: [1, 7, 100, 1_000], [(true, 5), (true, 90), (false, 3)])
-    func law4AListOfPartsIsThatOfTheWhole(_ most: Int, _ shape: (isSectioned: Bool, sections: Int))
-    {
+    func `law 4: a list made of chunks equals one made of the whole answer`(
+        _ most: Int, _ shape: (isSectioned: Bool, sections: Int)
+    ) {
         let seed = TestSeed.value(or: 74)
         var world = RandomTests.World(seed: seed)
         world.reference = Reference((0..<900).map { _ in world.fresh(shape.sections) })
         let sorted = world.reference.rows.values.sorted { $0.precedes($1) }
         let places = Self.places(sorted, &world.random)
         guard let whole = Self.list(of: places, sectioned: shape.isSectioned) else {
-            Issue.record("places in order make no list; seed \(seed)")
+            Issue.record("placements in order make no list; seed \(seed)")
             return
         }
         // The announced number of objects does not matter.
@@ -84,7 +85,7 @@ struct PlacesTests {
                 var list = Self.list(
                     of: parts, places.sections, sectioned: shape.isSectioned, count: count)
             else {
-                Issue.record("parts in order make no list; seed \(seed)")
+                Issue.record("chunks in order make no list; seed \(seed)")
                 continue
             }
             StoreTests().checkInvariants(list.rows)
@@ -105,7 +106,9 @@ struct PlacesTests {
     }
 
     @Test(arguments: [(true, 5, 0), (true, 5, 400), (true, 90, 900), (false, 3, 700)])
-    func law4AListOfPlacesIsTheListOfTheirRows(_ isSectioned: Bool, _ sections: Int, _ rows: Int) {
+    func `law 4: a list made of placements equals one made of rows`(
+        _ isSectioned: Bool, _ sections: Int, _ rows: Int
+    ) {
         let seed = TestSeed.value(or: 71)
         var world = RandomTests.World(seed: seed)
         world.reference = Reference((0..<rows).map { _ in world.fresh(sections) })
@@ -119,7 +122,7 @@ struct PlacesTests {
         }.sorted { $0.precedes($1) }
         let places = Self.places(sorted, &world.random)
         guard var list = Self.list(of: places, sectioned: isSectioned) else {
-            Issue.record("places in order make no list; seed \(seed)")
+            Issue.record("placements in order make no list; seed \(seed)")
             return
         }
         var other = SectionedList(sectioned: isSectioned, rows: sorted)
@@ -141,26 +144,26 @@ struct PlacesTests {
         [row(1, [1], "a"), row(2, [2], "b"), row(3, [3], "a")],
         [row(1, [1, 0], "a"), row(2, [1], "a")],
     ])
-    func placesOutOfOrderMakeNoList(_ rows: [ResultRow]) {
+    func `placements out of order make no list`(_ rows: [ResultRow]) {
         var random = SplitMix64(seed: seed)
         let places = Self.places(rows, &random)
         #expect(Self.list(of: places, sectioned: true) == nil)
-        // Neither do chunks, even if the disorder is between two of them.
+        // The chunks make no list either, even if the disorder is between two of them.
         for cut in 1..<rows.count {
             let parts = [places.slice(0..<cut), places.slice(cut..<rows.count)]
             let list = Self.list(of: parts, places.sections, sectioned: true, count: rows.count)
-            #expect(list == nil, "cut behind \(cut)")
+            #expect(list == nil, "cut after \(cut)")
         }
     }
 
-    @Test func aSectionThatIsNotNamedMakesNoList() {
+    @Test func `a section without a name makes no list`() {
         var random = SplitMix64(seed: seed)
         let places = Self.places([row(1, [1], "a"), row(2, [2], "b")], &random)
         #expect(Self.list(of: [places], ["a"], sectioned: true, count: 2) == nil)
         #expect(Self.list(of: [places], [], sectioned: false, count: 2)?.count == 2)
     }
 
-    @Test func aNumberThatIsThereTwiceFarApartMakesNoList() {
+    @Test func `a number that occurs twice far apart makes no list`() {
         var random = SplitMix64(seed: seed)
         var rows = (1...400).map { row(UInt64($0), [UInt8($0 / 256), UInt8($0 % 256)]) }
         // One repeated number is in another leaf, one in the leaf that the first chunk begins and
@@ -175,7 +178,7 @@ struct PlacesTests {
     }
 
     @Test(arguments: [(1, 300), (40, 2_000), (2_500, 2_000)])
-    func aLinkTableOfPlacesHoldsWhatTheirLinksSay(_ objects: Int, _ rows: Int) {
+    func `a link table made of placements has their links`(_ objects: Int, _ rows: Int) {
         let seed = TestSeed.value(or: 72)
         var random = SplitMix64(seed: seed)
         let numbers = (1...UInt64(rows)).map { $0 % 50 == 0 ? $0 << 33 : $0 }
@@ -207,7 +210,7 @@ struct PlacesTests {
         #expect(!LinkTable().isReached(3))
     }
 
-    @Test func ascendingOrderIsThatOfASort() {
+    @Test func `ascending order equals that of a sort`() {
         let seed = TestSeed.value(or: 73)
         var random = SplitMix64(seed: seed)
         for bits in [0, 1, 10, 11, 12, 33, 63, 64] {

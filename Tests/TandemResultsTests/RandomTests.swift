@@ -73,7 +73,7 @@ struct RandomTests {
     }
 
     @Test(arguments: [(7, 30), (30, 400), (400, 600)])
-    func law5HoldsOverLongLives(_ sections: Int, _ rows: Int) throws {
+    func `law 5: holds over long histories`(_ sections: Int, _ rows: Int) throws {
         let seed = TestSeed.value(or: UInt64(sections))
         var world = World(seed: seed)
         world.reference = Reference((0..<rows).map { _ in world.fresh(sections) })
@@ -93,7 +93,7 @@ struct RandomTests {
         }
     }
 
-    @Test func leavesSplitAndMergeInLargeLists() {
+    @Test func `leaves split and merge in large lists`() {
         let seed = TestSeed.value(or: 99)
         var random = SplitMix64(seed: seed)
         var list = SectionedList(sectioned: false)
@@ -121,7 +121,7 @@ struct RandomTests {
         #expect(list.rows.leaves.free.count == list.rows.leaves.slots.count)
     }
 
-    @Test func law5HoldsThroughFailuresAndRecoveries() throws {
+    @Test func `law 5: holds through failures and recoveries`() throws {
         let seed = TestSeed.value(or: 5)
         var random = SplitMix64(seed: seed)
         var good = Reference()
@@ -155,7 +155,7 @@ struct RandomTests {
         #expect(failures > 20, "seed \(seed) never got out of order")
     }
 
-    @Test func mergedChangesAreTheNetEffect() throws {
+    @Test func `merged changes have the net effect`() throws {
         let seed = TestSeed.value(or: 17)
         var world = World(seed: seed)
         world.reference = Reference((0..<60).map { _ in world.fresh(6) })

@@ -32,7 +32,7 @@ struct ShapeTests {
         #expect(throws: ReplayError.self) { try change.apply(to: old) }
     }
 
-    @Test func theOrderOfThePartsIsFixed() {
+    @Test func `the parts of a change have a fixed order`() {
         let change = ResultsChange(
             sections: [.insert(index: 1, name: "x"), .delete(index: 0, name: "y")],
             objects: [
@@ -46,7 +46,7 @@ struct ShapeTests {
         #expect(change.objects.map(\.number) == [5, 4, 3, 2, 1])
     }
 
-    @Test func aDifferenceOfNumbersReplaysToo() throws {
+    @Test func `a difference of numbers can be replayed too`() throws {
         var random = SplitMix64(seed: TestSeed.value(or: 3))
         var list = SectionedList(sectioned: false, rows: (1...20).map { row($0, [UInt8($0)]) })
         for _ in 0..<200 {
@@ -63,12 +63,12 @@ struct ShapeTests {
         }
     }
 
-    @Test func aChangeOfSectionsIsNoDifferenceOfNumbers() {
+    @Test func `a change of sections is not a difference of numbers`() {
         let change = ResultsChange(sections: [.insert(index: 0, name: "x")], objects: [])
         #expect(change.collectionDifference == nil)
     }
 
-    @Test func aRefetchInAnotherOrderMovesUnchangedRowsToo() throws {
+    @Test func `a refetch in another order moves unchanged rows too`() throws {
         let old = SectionedList(sectioned: false, rows: (1...6).map { row($0, [UInt8($0)]) })
         let new = SectionedList(
             sectioned: false, rows: (1...6).map { row($0, [UInt8($0 == 1 ? 9 : $0)]) })
@@ -82,7 +82,7 @@ struct ShapeTests {
         #expect(try rebuilt.apply(to: old.sectionIDs) == sections.sectionIDs)
     }
 
-    @Test func aSnapshotNamesTheRowsToReadAnew() {
+    @Test func `a snapshot names the rows to reload`() {
         var list = SectionedList(sectioned: false, rows: [row(1, [1]), row(2, [2])])
         let edits = ListEdits(upserted: [row(3, [0]), row(1, [1]), row(2, [0])])
         guard case .changed(let change) = list.apply(edits) else {
@@ -94,7 +94,7 @@ struct ShapeTests {
         #expect(Set(snapshot.reloaded) == [1, 2])
     }
 
-    @Test func theReverseIndexHoldsEveryLinkOnce() {
+    @Test func `the reverse index has every link once`() {
         var random = SplitMix64(seed: TestSeed.value(or: 8))
         var index = ReverseIndex()
         var model: [UInt64: Set<UInt64>] = [:]

@@ -37,7 +37,9 @@ struct StoreTests {
     }
 
     @Test(arguments: [(3, 200), (40, 300)])
-    func law4AListEditedStepByStepEqualsOneBuiltAtTheEnd(_ sections: Int, _ rows: Int) {
+    func `law 4: a list edited step by step equals one built at the end`(
+        _ sections: Int, _ rows: Int
+    ) {
         let seed = TestSeed.value(or: 41)
         var world = RandomTests.World(seed: seed)
         world.reference = Reference((0..<rows).map { _ in world.fresh(sections) })
@@ -58,7 +60,7 @@ struct StoreTests {
         #expect(list.change(from: fresh) == nil)
     }
 
-    @Test func law4HoldsAsSectionsGoAndComeBackUnderOtherNames() {
+    @Test func `law 4: holds if sections are deleted and inserted again under other names`() {
         var list = SectionedList(sectioned: true)
         for round in 0..<200 {
             let number = UInt64(round % 20)
@@ -70,7 +72,7 @@ struct StoreTests {
         #expect(list.sections.count == 7 && list.rows.sections.slots.count <= 8)
     }
 
-    @Test func longKeysAreSplitByBytes() {
+    @Test func `leaves with long keys are split by bytes`() {
         var list = SectionedList(sectioned: false)
         var reference = Reference(sectioned: false)
         var random = SplitMix64(seed: TestSeed.value(or: 4))
@@ -89,7 +91,7 @@ struct StoreTests {
         #expect(list.count == 10)
     }
 
-    @Test func aCopyKeepsWhatItShowedWhenTheOriginalIsEdited() {
+    @Test func `a copy is unchanged when the original is edited`() {
         var list = SectionedList(sectioned: true, rows: [row(1, [1], "a"), row(2, [2], "b")])
         let copy = list
         _ = list.apply(ListEdits(removed: [1], upserted: [row(3, [3], "c")]))

@@ -38,7 +38,9 @@ import Testing
         }
     }
 
-    @Test func `processes and acknowledges changes until the group shuts down`() async throws {
+    @Test func `a service processes and acknowledges changes until its group shuts down`()
+        async throws
+    {
         let first = try await container.consumer(named: "mailer").acknowledged
         for title in ["tea", "cake"] { try await container.save(title) }
         #expect(try await titles(through: "cake") == ["tea", "cake"])

@@ -7,7 +7,7 @@ import Testing
 
 /// Operations and changes of the connection in a swift-log logger.
 @Suite(.ownThread) struct LoggingTests {
-    @Test func `operations are debug messages with their fields`() async throws {
+    @Test func `operations are logged as debug messages with their fields`() async throws {
         let output = LogLines(.debug)
         let container = try PersistentContainer.inMemory(entities: [Item.self])
         container.log(to: output.logger)
@@ -43,7 +43,7 @@ import Testing
         #expect(await output.all().map(\.message) == ["save"])
     }
 
-    @Test func `a daemon that is not there is a warning`() async throws {
+    @Test func `a missing daemon is logged as a warning`() async throws {
         let output = LogLines(.info)
         var limits = ClientLimits()
         limits.absentMilliseconds = 1
@@ -56,7 +56,7 @@ import Testing
         #expect("\(line.metadata["error"] ?? "")".contains("no daemon listens on /nonexistent"))
     }
 
-    @Test func `a lost connection is a notice`() async throws {
+    @Test func `a lost connection is logged as a notice`() async throws {
         let output = LogLines(.notice)
         let daemon = try EmbeddedDaemon(.inMemory())
         let container = PersistentContainer(entities: [Item.self], transport: daemon.transport)

@@ -62,7 +62,7 @@ import Testing
         #expect(steps.last.map { $0.done == $0.total && $0.done == 3 * manifest.bytes } == true)
     }
 
-    @Test func `a backup has the last checkpoint while the store is written further`() throws {
+    @Test func `a backup has the last checkpoint while writes continue`() throws {
         let bench = try StoreBench.league(200, seed: seed)
         let kept = try dump(bench.store)
         let position = bench.store.appliedPosition

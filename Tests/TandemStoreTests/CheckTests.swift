@@ -89,10 +89,10 @@ import Testing
         Damage(name: "an answer to a save that cannot be read", kinds: [.badValue, .looseSave]) {
             try $0.put(.saves, StoreKey.save(7, [1]), [9])
         },
-        Damage(name: "a number with an odd note", kinds: [.badValue, .unnotedNumber]) {
+        Damage(name: "a number record of the wrong length", kinds: [.badValue, .unnotedNumber]) {
             try $0.put(.numbers, StoreKey.number(4), [1])
         },
-        Damage(name: "a row that is cut short", kinds: [.badRow], isMendable: false) {
+        Damage(name: "a truncated row", kinds: [.badRow], isMendable: false) {
             let key = StoreKey.row(try $0.reference("Tag", 5))
             let value = try #require(try $0.get(.rows, key))
             try $0.put(.rows, key, value.dropLast(2))
@@ -107,42 +107,45 @@ import Testing
             let key = StoreKey.row(ObjectReference(tag: 999, number: 1))
             try $0.put(.rows, key, [1, 2, 3])
         },
-        Damage(name: "a row from the future", kinds: [.futureRow], isMendable: false) {
+        Damage(
+            name: "a row with a version above the store's position", kinds: [.futureRow],
+            isMendable: false
+        ) {
             let key = StoreKey.row(try $0.reference("Tag", 5))
             var value = try #require(try $0.get(.rows, key))
             value[1] = 9
             try $0.put(.rows, key, value)
         },
-        Damage(name: "a number that is not noted", kinds: [.unnotedNumber]) {
+        Damage(name: "a number without a record", kinds: [.unnotedNumber]) {
             try $0.remove(.numbers, StoreKey.number(4))
         },
-        Damage(name: "a number noted for another entity", kinds: [.unnotedNumber]) {
+        Damage(name: "a number recorded for another entity", kinds: [.unnotedNumber]) {
             try $0.put(.numbers, StoreKey.number(4), [0, 99])
         },
-        Damage(name: "a mark of numbers that is too low", kinds: [.lowNumberMark]) {
+        Damage(name: "a high-water mark of numbers that is too low", kinds: [.lowNumberMark]) {
             try $0.setMark(.leases, 3)
         },
         Damage(
-            name: "a row that is gone",
+            name: "a missing row",
             kinds: [.danglingReference, .strayUniqueKey, .strayIndexEntry, .strayLink],
             isMendable: false
         ) { try $0.remove(.rows, StoreKey.row(try $0.reference("Team", 1))) },
         Damage(
-            name: "a one-to-one that only one end knows", kinds: [.oneSidedReference],
+            name: "a one-to-one link at only one end", kinds: [.oneSidedReference],
             isMendable: false
         ) {
             let key = StoreKey.row(try $0.reference("Ground", 2))
             let row = try $0.row("Ground", ["home": .reference(try $0.reference("Team", 6))])
             try $0.put(.rows, key, [2, 0, 0, 0, 0, 0, 0, 0] + row.bytes)
         },
-        Damage(name: "derived values that follow from nothing", kinds: [.wrongDerived]) {
+        Damage(name: "wrong derived values", kinds: [.wrongDerived]) {
             // With the index entries of such a row.
             let wrong = try $0.row(
                 "Zone",
                 ["name": .string("É"), "folded": .string("f"), "partCount": .int(3)])
             try $0.damage("Zone", 7, wrong)
         },
-        Damage(name: "a count that is missing", kinds: [.wrongDerived]) {
+        Damage(name: "a missing count", kinds: [.wrongDerived]) {
             try $0.damage(
                 "Zone", 8,
                 try $0.row(
@@ -151,7 +154,7 @@ import Testing
                         "partCount": .null, "whole": .reference(try $0.reference("Zone", 7)),
                     ]))
         },
-        Damage(name: "an index entry that is gone", kinds: [.missingIndexEntry]) {
+        Damage(name: "a missing index entry", kinds: [.missingIndexEntry]) {
             let key = try #require(try $0.keys(.indexes).first)
             try $0.remove(.indexes, key)
         },
@@ -162,12 +165,12 @@ import Testing
             let key = try #require(try $0.keys(.indexes).first)
             try $0.put(.indexes, key, StoreKey.tag(try $0.entity("Tag").tag))
         },
-        Damage(name: "an index entry too many", kinds: [.strayIndexEntry]) {
+        Damage(name: "a surplus index entry", kinds: [.strayIndexEntry]) {
             var key = try #require(try $0.keys(.indexes).first)
             key[key.count - 1] ^= 0x40
             try $0.put(.indexes, key, StoreKey.tag(try $0.entity("Team").tag))
         },
-        Damage(name: "a unique key that is gone", kinds: [.missingUniqueKey]) {
+        Damage(name: "a missing unique key", kinds: [.missingUniqueKey]) {
             let key = try #require(try $0.keys(.unique).first)
             try $0.remove(.unique, key)
         },
@@ -179,7 +182,7 @@ import Testing
             let key = try #require(StoreKey.unique(index, row, team))
             try $0.put(.unique, key, StoreKey.tag(team.tag) + StoreKey.number(6))
         },
-        Damage(name: "a unique key too many", kinds: [.strayUniqueKey]) {
+        Damage(name: "a surplus unique key", kinds: [.strayUniqueKey]) {
             var key = try #require(try $0.keys(.unique).first)
             let value = try #require(try $0.get(.unique, key))
             key[9] ^= 1
@@ -193,7 +196,7 @@ import Testing
             let row = try $0.row("Team", ["name": .string("A")])
             try $0.put(.rows, key, [2, 0, 0, 0, 0, 0, 0, 0] + row.bytes)
         },
-        Damage(name: "a member that is gone from its range", kinds: [.missingLink]) {
+        Damage(name: "a member missing in its owner's range", kinds: [.missingLink]) {
             try $0.remove(.links, try $0.link("Team", 1, "players", 3))
         },
         Damage(name: "half of a many-to-many link", kinds: [.missingLink]) {
@@ -202,76 +205,76 @@ import Testing
         Damage(name: "half of a link to the same entity", kinds: [.missingLink]) {
             try $0.remove(.links, try $0.link("Player", 4, "friends", 3))
         },
-        Damage(name: "a member that names another owner", kinds: [.strayLink]) {
+        Damage(name: "a member in the range of another owner", kinds: [.strayLink]) {
             let tag = StoreKey.tag(try $0.entity("Captain").tag)
             try $0.put(.links, try $0.link("Team", 6, "players", 3), tag)
         },
-        Damage(name: "a link to an object that is not there", kinds: [.strayLink]) {
+        Damage(name: "a link to a missing object", kinds: [.strayLink]) {
             let tag = StoreKey.tag(try $0.entity("Player").tag)
             try $0.put(.links, try $0.link("Tag", 5, "players", 77), tag)
         },
-        Damage(name: "a link of an owner that is not there", kinds: [.strayLink]) {
+        Damage(name: "a link of a missing owner", kinds: [.strayLink]) {
             let tag = StoreKey.tag(try $0.entity("Player").tag)
             try $0.put(.links, try $0.link("Tag", 77, "players", 4), tag)
         },
         Damage(name: "a link of no relationship", kinds: [.strayLink]) {
             try $0.put(.links, StoreKey.link(999, 1, 3), [0, 1])
         },
-        Damage(name: "a link that says another entity", kinds: [.wrongLinkEntity]) {
+        Damage(name: "a link with the wrong entity", kinds: [.wrongLinkEntity]) {
             let tag = StoreKey.tag(try $0.entity("Player").tag)
             try $0.put(.links, try $0.link("Team", 1, "players", 3), tag)
         },
-        Damage(name: "a position that is forgotten", kinds: [.looseSave]) {
+        Damage(name: "a save without its position", kinds: [.looseSave]) {
             try $0.remove(.saveOrder, StoreKey.number(2))
         },
-        Damage(name: "a position that leads to no save", kinds: [.looseSave]) {
+        Damage(name: "a position without its save", kinds: [.looseSave]) {
             try $0.put(.saveOrder, StoreKey.number(1), StoreKey.save(7, [8]))
         },
-        Damage(name: "a save without effect that is not noted", kinds: [.looseSave]) {
+        Damage(name: "a save without effect and without its record", kinds: [.looseSave]) {
             try $0.remove(.unchanged, StoreKey.number(2) + StoreKey.save(7, [2]))
         },
-        Damage(name: "a note of a save without effect that is not there", kinds: [.looseSave]) {
+        Damage(name: "a record of a missing save without effect", kinds: [.looseSave]) {
             try $0.put(.unchanged, StoreKey.number(2) + StoreKey.save(7, [3]), [])
         },
-        Damage(name: "a note of a save without effect that is too short", kinds: [.badKey]) {
+        Damage(name: "a truncated record of a save without effect", kinds: [.badKey]) {
             try $0.put(.unchanged, [1, 2, 3], [])
         },
-        Damage(name: "a content that is gone", kinds: [.missingBlob], isMendable: false) {
+        Damage(name: "a missing content", kinds: [.missingBlob], isMendable: false) {
             try $0.remove(.blobs, icon.reference.hash)
         },
-        Damage(name: "a content that is another", kinds: [.missingBlob], isMendable: false) {
+        Damage(name: "a content replaced by another", kinds: [.missingBlob], isMendable: false) {
             try $0.put(.blobs, icon.reference.hash, unused.content)
         },
-        Damage(name: "a content that is counted too often", kinds: [.wrongBlobUses]) {
+        Damage(name: "a content with too high a count", kinds: [.wrongBlobUses]) {
             try $0.put(.blobUses, icon.reference.hash, BlobUses(count: 5, since: 2).bytes)
         },
-        Damage(name: "an unused content that is counted", kinds: [.wrongBlobUses, .strayBlob]) {
+        Damage(name: "an unused content with a count", kinds: [.wrongBlobUses, .strayBlob]) {
             try $0.put(.blobUses, unused.reference.hash, BlobUses(count: 1, since: 2).bytes)
         },
-        Damage(name: "a content that is not counted", kinds: [.wrongBlobUses]) {
+        Damage(name: "a content without a count", kinds: [.wrongBlobUses]) {
             try $0.remove(.blobUses, icon.reference.hash)
         },
         Damage(name: "a content that no object refers to", kinds: [.strayBlob]) {
             let blob = Blob([UInt8](repeating: 9, count: 70_000))
             try $0.put(.blobs, blob.reference.hash, blob.content)
         },
-        Damage(name: "an unused content that is not noted", kinds: [.strayBlob]) {
+        Damage(name: "an unused content without its record", kinds: [.strayBlob]) {
             try $0.remove(.unusedBlobs, StoreKey.number(2) + unused.reference.hash)
         },
-        Damage(name: "a used content that is noted as unused", kinds: [.strayBlob]) {
+        Damage(name: "a used content recorded as unused", kinds: [.strayBlob]) {
             try $0.put(.unusedBlobs, StoreKey.number(1) + icon.reference.hash, [])
         },
         Damage(name: "a consumer whose position cannot be read", kinds: [.badValue]) {
             try $0.put(.consumers, Array("other".utf8), [1, 2, 3])
         },
-        Damage(name: "a consumer whose name is no text", kinds: [.badValue]) {
+        Damage(name: "a consumer whose name is not UTF-8", kinds: [.badValue]) {
             try $0.put(.consumers, [0xff, 0xfe], Consumer(name: "", acknowledged: 1).value)
         },
-        Damage(name: "a consumer of positions to come", kinds: [.futureConsumer]) {
+        Damage(name: "a consumer above the store's position", kinds: [.futureConsumer]) {
             try $0.put(
                 .consumers, Array("mirror".utf8), Consumer(name: "", acknowledged: 77).value)
         },
-        Damage(name: "a floor of save ids to come", kinds: [.highSaveFloor]) {
+        Damage(name: "a floor of save ids above the store's position", kinds: [.highSaveFloor]) {
             try $0.setMark(.saveFloor, 77)
         },
     ]
@@ -281,7 +284,7 @@ import Testing
         #expect(Set(StoreFinding.Kind.allCases).subtracting(kinds).isEmpty)
     }
 
-    @Test(arguments: damages) func `is found, and repaired if the rows allow`(
+    @Test(arguments: damages) func `damage is found, and repaired if the rows allow`(
         _ damage: Damage
     ) throws {
         let bench = try small()

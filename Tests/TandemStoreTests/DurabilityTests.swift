@@ -6,7 +6,7 @@ import Testing
 @testable import TandemStore
 
 @Suite(.ownThread) struct DurabilityTests {
-    @Test func `revert and reopening go back to the checkpoint`() throws {
+    @Test func `a revert and a reopened store return to the checkpoint`() throws {
         let bench = try StoreBench()
         try bench.apply([try bench.insert("Team", 1, ["name": .string("A")])])
         try bench.store.checkpoint()

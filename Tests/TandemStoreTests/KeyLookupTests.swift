@@ -13,7 +13,7 @@ import Testing
         return FetchDescriptor(entity: entity, predicate: .comparison(comparison))
     }
 
-    /// Returns the objects found by both; they have to agree.
+    /// Returns the objects found by a look-up, which must be those found by a fetch.
     private func found(_ request: FetchDescriptor, _ bench: StoreBench) throws -> StoredObjects {
         let model = try bench.model
         let lookup = try #require(KeyLookup(request, in: model), "\(request)")
@@ -24,7 +24,7 @@ import Testing
         return found
     }
 
-    @Test func `a value finds its owner, also after it has moved`() throws {
+    @Test func `a value finds its owner, even after it has moved`() throws {
         let bench = try StoreBench()
         let lions = request("Team", "name", .string("Lions"))
         #expect(try found(lions, bench).isEmpty)
@@ -79,7 +79,7 @@ import Testing
         try bench.apply([try bench.insert("Team", 1, ["name": .string("Lions")])])
         let index = try #require(try bench.entity("Team").uniqueness.first)
         for name in ["Eagles", "Lion", "Lionss", "lions"] {
-            // As if two texts had the same hash.
+            // Simulates two texts with the same hash.
             var tuple = KeyEncoder()
             tuple.append(.string(name))
             let hash = StableHash(tuple.bytes)
@@ -119,7 +119,7 @@ import Testing
         #expect(try found(request("Thing", "key", .uuid(UUID())), bench).isEmpty)
     }
 
-    @Test func `a request with more or other conditions is no look-up`() throws {
+    @Test func `a request with more or other conditions is not a look-up`() throws {
         let bench = try StoreBench()
         let model = try bench.model
         let plain = request("Team", "name", .string("Lions"))
@@ -147,7 +147,7 @@ import Testing
         #expect(KeyLookup(request("Team", "name", .url("Lions")), in: model) == nil)
     }
 
-    @Test func `law 4: in any store both find the same`() throws {
+    @Test func `law 4: in any store a look-up and a fetch find the same objects`() throws {
         let bench = try StoreBench(model: careModel)
         var stream = LeagueStream(bench, seed: seed)
         var names: Set<String> = []

@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    /// Returns a store with a team and two players who are also its fans.
+    /// Returns a store with a team and two players, both of them also its fans.
     private func bench() throws -> StoreBench {
         let bench = try StoreBench(model: Self.model)
         let team = try bench.reference("Team", 1)

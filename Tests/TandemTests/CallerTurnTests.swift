@@ -1,8 +1,8 @@
 import Tandem
 import Testing
 
-@Suite(.ownThread) struct `Callers that block read their answers themselves` {
-    @Test @MainActor func `and every one gets its own while pushes arrive`() async throws {
+@Suite(.ownThread) struct `Blocking callers read their own answers` {
+    @Test @MainActor func `each caller gets its own answer while pushes arrive`() async throws {
         let fixture = try Fixture()
         let shared = fixture.container("shared")
         try await shared.follow()
@@ -37,7 +37,7 @@ import Testing
         #expect(try await view.fetch(Content.self).map(\.size) == [300])
     }
 
-    @Test @MainActor func `and a caller whose daemon goes away receives an error`() throws {
+    @Test @MainActor func `a caller whose daemon goes away receives an error`() throws {
         let fixture = try Fixture()
         var limits = ClientLimits()
         limits.connectMilliseconds = 300

@@ -7,7 +7,7 @@ import Testing
 
 /// Changes found by number, compared with a dictionary.
 @Suite(.ownThread) struct ChangeTableTests {
-    @Test func aChangeTableFindsWhatADictionaryFinds() {
+    @Test func `a change table finds the same as a dictionary`() {
         let seed = Seed.value(0)
         var random = SplitMix(seed)
         for count in 0..<60 {

@@ -89,7 +89,7 @@ import Testing
         #expect(!content.isInserted && mine.name == "new")
     }
 
-    @Test func `an edit back to the parent's value is no edit in either context`() throws {
+    @Test func `an edit back to the parent's value is not an edit in either context`() throws {
         let content = try #require(try contents("a").first)
         content.name = "b"
         let mine = try twin(content, in: child)
@@ -181,7 +181,7 @@ import Testing
         #expect(try other.fetch(Tag.self).count == 2)
     }
 
-    @Test func `a member that both contexts moved is in one place from every side`() throws {
+    @Test func `a member that both contexts moved has one owner, seen from every side`() throws {
         let content = try #require(try contents("a").first)
         let buckets = try (0..<3).map { _ in try parent.insert(Bucket.self) }
         content.bucket = buckets[0]

@@ -55,7 +55,7 @@ import Testing
 
     // MARK: Others
 
-    @Test func `saves of others show below the child's edits, and are no conflict`() throws {
+    @Test func `saves of others show below the child's edits, and cause no conflict`() throws {
         mine.name = "mine"
         theirs.name = "theirs"
         theirs.size = 5
@@ -214,7 +214,8 @@ import Testing
         #expect(parent.insertedObjects.map(\.id) == [extra.id])
     }
 
-    @Test func `edits that the parent made before the child's, or saved, are no conflict`() throws {
+    @Test func `edits that the parent made before the child's, or saved, cause no conflict`() throws
+    {
         content.name = "before"
         mine.name = "mine"
         try child.save()

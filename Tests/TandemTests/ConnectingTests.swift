@@ -8,7 +8,8 @@ import Testing
 
 /// Reconnecting, and the events that report it.
 @MainActor @Suite struct ConnectingTests {
-    @Test func `law8: pauses double up to their bound, with a jitter that the generator decides`() {
+    @Test func `law 8: pauses double up to their bound, with a jitter that the generator decides`()
+    {
         var limits = ClientLimits()
         limits.firstBackoffMilliseconds = 8
         limits.longestBackoffMilliseconds = 100
@@ -29,7 +30,7 @@ import Testing
         #expect(pauses == (0..<20).map { _ in again.next(using: &same) })
     }
 
-    @Test func `law8: pauses of any limits neither vanish nor overflow`() {
+    @Test func `law 8: pauses of any limits neither vanish nor overflow`() {
         var random = SplitMix(Seed.value(1))
         for (first, longest): (UInt64, UInt64) in [(0, 0), (5, 1), (.max, .max), (1, .max)] {
             var limits = ClientLimits()

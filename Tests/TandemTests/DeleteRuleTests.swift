@@ -162,7 +162,7 @@ import Testing
         #expect(try ["Box", "Item", "Part"].map(count) == [0, 0, 0])
     }
 
-    @Test func `observers of the objects are notified of the cascade`() throws {
+    @Test func `observers of deleted objects are notified of the cascade`() throws {
         let graph = try savedGraph()
         var deleted: Set<ObjectID> = []
         let observation = context.onObjectsDidChange { deleted.formUnion($0.deleted) }

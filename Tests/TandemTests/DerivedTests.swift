@@ -132,7 +132,9 @@ final class Singer: ManagedObject, ManagedEntity {
         #expect(names() == ["Á", "À la", "b"])
     }
 
-    @Test func `undoing a name undoes its folded text, and a child hands the name on`() throws {
+    @Test func `undoing a name undoes its folded text, and a child saves both into its parent`()
+        throws
+    {
         context.allowsUndo = true
         let singer = try context.insert(Singer.self)
         singer.name = "Ä"
@@ -169,7 +171,7 @@ final class Singer: ManagedObject, ManagedEntity {
         #expect(mine.memberCount == 1 && mine.title == "c")
     }
 
-    @Test func `law 4: adding a singer is in no conflict with editing its choir`() throws {
+    @Test func `law 4: adding a singer does not conflict with editing its choir`() throws {
         let choir = try context.insert(Choir.self)
         try context.save()
         choir.title = "edited"

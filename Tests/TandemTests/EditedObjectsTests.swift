@@ -7,7 +7,7 @@ import Testing
 
 @MainActor @Suite struct EditedObjectsTests {
     @Test(arguments: 0..<8)
-    func `are those with edits, in the order of their first change, whatever is done`(
+    func `edited objects are in the order of their first change, whatever is done`(
         run: Int
     ) throws {
         let seed = Seed.value(run)
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func `of a save that was refused come before those edited meanwhile`() async throws {
+    @Test func `the objects of a refused save precede those edited meanwhile`() async throws {
         let daemon = try FakeDaemon(buckets)
         let context = daemon.container().makeContext(name: "edits")
         let contents = try (1...3).map { _ in try context.insert(Content.self) }

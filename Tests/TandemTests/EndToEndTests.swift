@@ -33,7 +33,7 @@ import Testing
         #expect(try reader.fetch(request).isEmpty)
     }
 
-    @Test @MainActor func `and a pending edit stays on top of it`() throws {
+    @Test @MainActor func `a pending edit stays on top of a merged save`() throws {
         let fixture = try Fixture()
         let writer = fixture.container("writer").makeContext(name: "main")
         let reader = fixture.container("reader").makeContext(name: "main")
@@ -49,7 +49,7 @@ import Testing
         #expect(seen.size == 3)
     }
 
-    @Test @MainActor func `and a fetch of more objects than are cached shows them all`() throws {
+    @Test @MainActor func `a fetch of more objects than are cached shows them all`() throws {
         let fixture = try Fixture()
         let writer = fixture.container("writer").makeContext(name: "main")
         for index in 0..<10 { try writer.insert(Content.self).size = index }
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test @MainActor func `and a limit that is negative is refused before it is sent`() throws {
+    @Test @MainActor func `a negative limit is refused before it is sent`() throws {
         let fixture = try Fixture()
         let context = fixture.container().makeContext(name: "main")
         #expect {
@@ -73,8 +73,7 @@ import Testing
         } throws: { ($0 as? TandemError)?.code == .usage }
     }
 
-    @Test @MainActor func `law 7: and the largest limit and offset are numbers like others`() throws
-    {
+    @Test @MainActor func `law 7: the largest limit and offset are accepted like others`() throws {
         let fixture = try Fixture()
         let container = fixture.container()
         let context = container.makeContext(name: "main")

@@ -8,7 +8,7 @@ import Testing
 
 /// Sequences whose readers are slow or interrupted: nothing is left out silently (law 8).
 @MainActor @Suite struct EventTests {
-    @Test func `law8: a slow reader of connection events receives the number of missed events`()
+    @Test func `law 8: a slow reader of connection events receives the number of missed events`()
         async
     {
         var limits = ClientLimits()
@@ -46,7 +46,7 @@ import Testing
         #expect(await late.next(isolation: #isolation) == nil)
     }
 
-    @Test func `law2: readers of every save are notified if some were missed`() async throws {
+    @Test func `law 2: readers of every save are notified if some were missed`() async throws {
         let daemon = try FakeDaemon(buckets)
         let container = daemon.container()
         let reference = daemon.insert("Content", ["size": .int(1)])
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test func `law2: a merge inside an object's notification loses no save`() async throws {
+    @Test func `law 2: a merge inside an object's notification loses no save`() async throws {
         let daemon = try FakeDaemon(buckets)
         let context = daemon.container().makeContext(name: "test")
         let reference = daemon.insert("Content", ["size": .int(1)])
@@ -121,7 +121,7 @@ import Testing
     }
 
     @Test
-    func `law2: an observer is notified once of the saves it missed, and continues after them`()
+    func `law 2: an observer is notified once of the saves it missed, and continues after them`()
         throws
     {
         let daemon = try FakeDaemon(buckets)

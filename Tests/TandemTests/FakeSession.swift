@@ -152,7 +152,8 @@ final class FakeSession: Sendable {
                     Verdicts(
                         position: daemonState.end, items: items, related: daemonState.related,
                         alongside: alongside)), id)
-        default: send(.failure(TandemError(.usage, "the fake knows no such request")), id)
+        default:
+            send(.failure(TandemError(.usage, "the fake daemon does not support this request")), id)
         }
     }
 

@@ -278,7 +278,7 @@ import Testing
         try await PersistentContainer(author: "other", transport: fixture.transport).install(model)
         do {
             _ = try await iterator.next(isolation: #isolation)
-            Issue.record("a loop without its past continues")
+            Issue.record("a loop with expired history continues")
         } catch let error as TandemError {
             #expect(error.code == .historyExpired)
             #expect(error.message.contains("start the loop again"))

@@ -17,7 +17,7 @@ final class HandMadeLoop: SerialExecutor {
     private let state = Locked(State())
     /// An eventfd, signalled when a job is queued.
     private let wake: WakeUp
-    /// A second source, as a window system's connection would be.
+    /// A second source of events, like a window system's connection.
     private let mouse: WakeUp
 
     init() throws {

@@ -13,7 +13,8 @@ import Testing
         return content
     }
 
-    @Test func `saves, merges and lists like any container, and each has a store of its own`()
+    @Test
+    func `a container in memory saves, merges and lists like any other, with a store of its own`()
         throws
     {
         let container = try PersistentContainer.inMemory(
@@ -39,7 +40,7 @@ import Testing
         #expect(try other.end().number == 1)
     }
 
-    @Test func `leaves no name in any directory while it runs`() throws {
+    @Test func `a container in memory leaves no file in any directory while it runs`() throws {
         let configuration = DaemonConfiguration.inMemory()
         let daemon = try EmbeddedDaemon(configuration)
         #expect(!RealFileSystem().exists(configuration.store))
@@ -61,7 +62,7 @@ import Testing
         #expect(!RealFileSystem().exists(configuration.store))
     }
 
-    @Test func `keeps its daemon, even if only a context is left`() throws {
+    @Test func `a container in memory keeps its daemon, even if only a context is left`() throws {
         func context() throws -> ManagedObjectContext {
             try PersistentContainer.inMemory(entities: [Bucket.self, Content.self])
                 .makeContext(name: "left")

@@ -24,7 +24,7 @@ import Testing
         try reader.fetch(Content.self, where: \.name == name)
     }
 
-    @Test func `each one merges the saves before its answer`() throws {
+    @Test func `each fetch merges the saves before its answer`() throws {
         let ours = try #require(try found("first").first)
         for size in 1...50 {
             theirs.size = size

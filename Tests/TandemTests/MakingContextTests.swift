@@ -154,12 +154,15 @@ import Testing
         return (before, after)
     }
 
-    @Test func `reports changes in its next operation`() async throws {
+    @Test func `a context reports changes in its next operation`() async throws {
         let (before, after) = try await Self.observe(fixture.container())
         #expect(before == 0 && after == 1)
     }
 
-    @Test func `that shall merge automatically is refused, with what to write`() async throws {
+    @Test
+    func `a context without an actor can't merge automatically, and the error names the remedy`()
+        async throws
+    {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent])
         {
             func make(_ container: PersistentContainer) {

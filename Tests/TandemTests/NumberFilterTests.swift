@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test(arguments: [1, 100, 10_000])
-    func `of numbers outside a consecutive range at most one in eight is a false positive`(
+    func `at most one in eight numbers outside a consecutive range is a false positive`(
         count: UInt64
     ) {
         let filter = NumberFilter((1...count).map { $0 })

@@ -6,7 +6,8 @@ import Testing
 
 @testable import Tandem
 
-/// Observers without a list: the objects of each save that match a predicate before or after it.
+/// Observers without a list, which receive the objects of each save that match a predicate before
+/// or after it.
 @MainActor @Suite struct ObserverTests {
     let daemon: FakeDaemon
     let context: ManagedObjectContext

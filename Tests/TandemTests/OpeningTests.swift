@@ -29,7 +29,9 @@ import Testing
         return [first, second]
     }
 
-    @Test func `without a daemon it fails after one attempt, and names the ways out`() async throws
+    @Test
+    func `without a daemon opening fails after one attempt, and the error names the remedies`()
+        async throws
     {
         let path = "/nowhere/at/all"
         let found = await errors {
@@ -65,7 +67,7 @@ import Testing
         #expect(attempts.withLock { $0 } == 2)
     }
 
-    @Test func `a daemon that hangs up in the greeting is not asked again`() async throws {
+    @Test func `a daemon that disconnects during the handshake is not tried again`() async throws {
         let transport = Transport.connected { try Socket.pair().0 }
         let found = await errors {
             try PersistentContainer.open(transport: transport, limits: Self.patient)
@@ -110,7 +112,7 @@ import Testing
         try await context.save()
     }
 
-    @Test func `the lazy way tries again at once when it is used again`() async throws {
+    @Test func `a lazily opened container retries at once when it is used again`() async throws {
         let fixture = try Fixture()
         let attempts = Locked(0)
         let transport = Transport.connected {
@@ -130,7 +132,7 @@ import Testing
         #expect(attempts.withLock { $0 } == 2)
     }
 
-    @Test func `the lazy way gives each caller its own time`() {
+    @Test func `a lazily opened container gives each caller its own deadline`() {
         var limits = ClientLimits()
         limits.connectMilliseconds = 5_000
         limits.absentMilliseconds = 1_000
@@ -144,13 +146,13 @@ import Testing
         #expect(absence.end(ofWaitUntil: 10 * second) == 10 * second)
     }
 
-    @Test func `the lazy way waits for an absent daemon for a second at most`() {
+    @Test func `a lazily opened container waits for an absent daemon for at most a second`() {
         #expect(ClientLimits().absentMilliseconds <= 1_000)
     }
 
     // MARK: Inside the process
 
-    @Test func `an embedded store keeps what was saved`() async throws {
+    @Test func `an embedded store keeps saved objects`() async throws {
         let scratch = try Scratch(inMemory: true)
         let store = scratch.path + "/store"
         let daemon = try EmbeddedDaemon(store: store)

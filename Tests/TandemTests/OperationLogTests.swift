@@ -22,7 +22,7 @@ import Testing
         OperationLog(text, clock: ManualClock()) { lines.add($0) }
     }
 
-    @Test func `a save, a fault, a fetch and a merge are a line each`() throws {
+    @Test func `a save, a fault, a fetch and a merge are one line each`() throws {
         let daemon = try FakeDaemon(buckets)
         let lines = Lines()
         let context = daemon.container().makeContext(name: "two words")
@@ -52,7 +52,7 @@ import Testing
             ])
     }
 
-    @Test func `a failure is logged as one`() throws {
+    @Test func `a failure is logged with its error`() throws {
         let daemon = try FakeDaemon(buckets)
         let lines = Lines()
         let context = daemon.container().makeContext(name: "c")

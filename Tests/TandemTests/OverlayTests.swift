@@ -46,7 +46,7 @@ import Testing
         fixture.container("reader").makeContext(name: "reader")
     }
 
-    @Test func `law4: an edit elsewhere leaves rows in the order of their related objects`() throws
+    @Test func `law 4: an edit elsewhere leaves rows in the order of their related objects`() throws
     {
         let context = context()
         #expect(try fetch(context) == ["c3", "c2", "c1", "c0"])

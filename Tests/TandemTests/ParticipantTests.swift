@@ -290,7 +290,7 @@ import Testing
             from: 0, to: UInt64(changes.count), transactions: transactions, model: model)
     }
 
-    @Test func `a value that was changed back is no change, but the version rises`() {
+    @Test func `a value that was changed back is not a change, but the version rises`() {
         let group = group(update(1, 2), update(2, 1))
         #expect(group.changes.isEmpty && group.versions.others == [1: 2])
     }

@@ -106,7 +106,7 @@ final class Tag: ManagedObject, ManagedEntity {
         #expect(try reader.fetch(Item.self) == [second])
     }
 
-    @Test func `law3: a save under a known id is not applied again, and returns its objects`()
+    @Test func `law 3: a save under a known id is not applied again, and returns its objects`()
         throws
     {
         func save(_ context: ManagedObjectContext) throws -> Item {

@@ -6,9 +6,9 @@ import Testing
 
 @testable import Tandem
 
-/// The connection of a process that follows nothing: its thread rests, and callers read their own
-/// answers.
-@MainActor @Suite struct `A connection that nothing is expected of` {
+/// The connection of a process without subscriptions: its thread is idle, and callers read their
+/// own answers.
+@MainActor @Suite struct `A connection without subscriptions` {
     private func savedOnce(_ container: PersistentContainer) throws {
         let context = container.makeContext(name: "quiet")
         try context.insert("Content")["size"] = .int(1)

@@ -16,7 +16,7 @@ import Testing
         context = container.makeContext(name: "test")
     }
 
-    @Test func `law2: a gap in the stream is detected, and the stream resumes before it`()
+    @Test func `law 2: a gap in the stream is detected, and the stream resumes before it`()
         async throws
     {
         let reference = daemon.insert("Content", ["size": .int(1)])
@@ -38,7 +38,7 @@ import Testing
         #expect(states == [.lost, .restored])
     }
 
-    @Test func `law2: a lost connection resumes at its position`() throws {
+    @Test func `law 2: a lost connection resumes at its position`() throws {
         let reference = daemon.insert("Content", ["size": .int(1)])
         let content = try #require(try context.fetch(Content.self).first)
         daemon.cutConnections()
@@ -47,7 +47,7 @@ import Testing
         #expect(content.size == 9)
     }
 
-    @Test func `law3: a save whose answer is lost is repeated under its id and applied once`()
+    @Test func `law 3: a save whose answer is lost is repeated under its id and applied once`()
         throws
     {
         let content = try context.insert(Content.self)
@@ -75,7 +75,7 @@ import Testing
         #expect(content.size == 4 && content.name == "mine")
     }
 
-    @Test func `law4: a save in flight while history expires leaves no stale state`() throws {
+    @Test func `law 4: a save in flight while history expires leaves no stale state`() throws {
         let reference = daemon.insert("Content", ["size": .int(1)])
         let gone = daemon.insert("Content", ["size": .int(2)])
         let all = try context.fetch(Content.self)
@@ -128,7 +128,7 @@ import Testing
     }
 
     @Test
-    func `law4: a context that has fallen behind the ring catches up under a stream of saves`()
+    func `law 4: a context that has fallen behind the ring catches up under a stream of saves`()
         throws
     {
         var limits = ClientLimits()

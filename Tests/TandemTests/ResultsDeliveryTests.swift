@@ -187,7 +187,7 @@ import Testing
     // MARK: Values
 
     @Test(arguments: 0..<Seed.worlds(2, deep: 4))
-    func `law5: changes are applied to sections and merged, position and causes included`(
+    func `law 5: changes are applied to sections and merged, position and causes included`(
         _ run: Int
     ) throws {
         let seed = Seed.value(run)

@@ -49,7 +49,7 @@ import Testing
         return (list, recorder)
     }
 
-    /// Commits the writer's edits, and restarts the reader at that position.
+    /// Saves the writer's edits, and restarts the reader at that position.
     private func startAnew() throws {
         let end = try writer.save()
         let now = try #require(reader.connection.knownSession)

@@ -128,7 +128,7 @@ import Testing
 /// Random edits of a window of a result, compared with the whole result (law 4).
 @Suite(.ownThread) struct WindowRowsTests {
     @Test(arguments: 0..<20)
-    func `law4: the rows held up to the edge are the beginning of the whole result`(
+    func `law 4: the rows held up to the edge are the beginning of the whole result`(
         _ run: Int
     ) {
         let seed = Seed.value(run)

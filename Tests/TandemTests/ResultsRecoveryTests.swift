@@ -76,7 +76,7 @@ import Testing
         #expect(recorder.summary == ["insert 0.1", "update 0.0-0.0"])
     }
 
-    @Test func `law4: a position is reached only when lists after a stream gap are there too`()
+    @Test func `law 4: a position is reached only when lists after a stream gap are there too`()
         async throws
     {
         let daemon = try FakeDaemon(buckets)
@@ -184,7 +184,7 @@ import Testing
     /// Uses a list without related values, a list whose verdict request is refused, and one whose
     /// request is answered.
     @Test
-    func `law8: a list whose verdicts are refused is fetched, and does not block the others`()
+    func `law 8: a list whose verdicts are refused is fetched, and does not block the others`()
         throws
     {
         let daemon = try FakeDaemon(buckets)

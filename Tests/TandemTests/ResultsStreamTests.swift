@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func `law5: a refetch is a change like others for readers that replay`() async throws {
+    @Test func `law 5: a refetch is a change like others for readers that replay`() async throws {
         let old = shown
         var reader = controller.changes().makeAsyncIterator()
         controller.fetchRequest.sort = [SortKey("name", ascending: false)]

@@ -74,7 +74,7 @@ import Testing
         #expect(item.isDeleted && ours.deletedObjects.isEmpty && !ours.hasChanges)
     }
 
-    @Test func `refresh with merging raises no conflict, and the save detects later ones`()
+    @Test func `refresh with merging causes no conflict, and the save detects later ones`()
         throws
     {
         let (mine, other) = try shared()
@@ -204,7 +204,7 @@ import Testing
         #expect(try ours.count(for: FetchRequest(entity: "Item")) == 0)
     }
 
-    @Test func `members added on both sides survive, and are no conflict`() throws {
+    @Test func `members added on both sides survive, and cause no conflict`() throws {
         let (mine, other) = try shared()
         #expect(mine.tags.isEmpty && other.tags.isEmpty)
         mine.add(try ours.insert(Tag.self), to: "tags")

@@ -3,7 +3,7 @@ import Testing
 @testable import Tandem
 
 @Suite(.ownThread) struct SaveIDTests {
-    @Test func `law3: no two ids are the same, of one context or of several`() {
+    @Test func `law 3: no two ids are the same, of one context or of several`() {
         var ids = Set<[UInt8]>()
         for _ in 0..<8 {
             var source = SaveIDs()
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func `law3: ids stay unique after the numbers are exhausted`() {
+    @Test func `law 3: ids stay unique after the numbers are exhausted`() {
         var source = SaveIDs(last: .max - 2)
         let ids = Set((0..<10).map { _ in source.next() })
         #expect(ids.count == 10)

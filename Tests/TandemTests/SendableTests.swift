@@ -4,7 +4,7 @@ import TandemQuery
 import TandemResults
 import Testing
 
-/// Types that may be sent between actors, as the compiler sees them.
+/// Types that may be sent between actors, as checked by the compiler.
 @Suite(.ownThread) struct SendableTests {
     private func isSendable<Value>(_: Value.Type) -> Bool { false }
     private func isSendable<Value: Sendable>(_: Value.Type) -> Bool { true }

@@ -25,7 +25,7 @@ import Testing
         #expect(numbers.next() == nil)
     }
 
-    @Test func `a welcome with thousands of numbers is followed by thousands`() {
+    @Test func `a welcome with thousands of numbers is followed by leases of thousands`() {
         var numbers = LeasedNumbers()
         numbers.add(Lease(first: 1, count: 4_096, epoch: 1))
         #expect(numbers.nextCount == 4_096)

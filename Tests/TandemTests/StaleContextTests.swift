@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test(arguments: MergePolicy.allCases)
-    func `deletions on both sides are no conflict`(policy: MergePolicy) throws {
+    func `deletions on both sides cause no conflict`(policy: MergePolicy) throws {
         writer.delete(theirs)
         try writer.save()
         reader.delete(ours)

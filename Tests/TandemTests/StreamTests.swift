@@ -8,7 +8,7 @@ import Testing
 
 /// Random saves of several containers, which stand for processes, through a real daemon.
 @MainActor @Suite struct StreamTests {
-    @Test func `law2: every context ends with the same graph, in whatever order it merged`() throws
+    @Test func `law 2: every context ends with the same graph, in whatever order it merged`() throws
     {
         let seed = TestSeed.value(or: 20_261_121)
         var random = SplitMix64(seed: seed)

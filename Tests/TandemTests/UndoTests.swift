@@ -36,7 +36,7 @@ final class Strict: ManagedObject, ManagedEntity {
         #expect(!context.canRedo)
     }
 
-    @Test func `law8: steps beyond the limit can't be undone`() throws {
+    @Test func `law 8: steps beyond the limit can't be undone`() throws {
         var limits = ClientLimits()
         limits.undoSteps = 2
         let container = PersistentContainer(

@@ -89,7 +89,7 @@ import Testing
         _ = try item(["other": .int(7)])
         do {
             _ = try await saves.next(isolation: #isolation)
-            Issue.record("a save passed that no observer could match")
+            Issue.record("a save without a match was delivered")
         } catch let error as TandemError {
             #expect(error.code == .unknownProperty || (isContext && error.code == .historyExpired))
         }

@@ -62,14 +62,16 @@ private struct LeveledRow: ObjectValue {
             message.contains("\(other.id).level is 7, which is not a value of Level"), "\(message)")
     }
 
-    @Test func `an optional property reads nil`() throws {
+    @Test func `an optional property returns nil`() throws {
         let object = try object()
         #expect(object.limit == nil && object.site == nil && context.faultFailure == nil)
         object.name = "edited"
         try context.save()
     }
 
-    @Test func `a property without a default shows its zero, and the edit is refused`() throws {
+    @Test func `a property without a default returns its type's zero, and the edit is refused`()
+        throws
+    {
         other["rank"] = .int(7)
         try writer.save()
         let object = try object()
@@ -79,7 +81,7 @@ private struct LeveledRow: ObjectValue {
         #expect(error?.code == .unreadable && error?.message.contains(".rank") == true)
     }
 
-    @Test func `any other property shows its default, and the context has an error`() throws {
+    @Test func `any other property returns its default, and the context has an error`() throws {
         let object = try object()
         #expect(object.level == .high)
         #expect(context.faultFailure?.message.contains("\(other.id).level is 7") == true)

@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    @Test func writtenOneByOneTheyAreTheSameBytesAsInAList() throws {
+    @Test func `operations written one by one have the bytes of a list`() throws {
         var maker = MessageMaker(77)
         for _ in 0..<500 {
             let operations = maker.list(6) { $0.operation() }

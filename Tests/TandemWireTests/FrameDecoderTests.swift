@@ -7,7 +7,7 @@ import Testing
 struct FrameDecoderTests {
     private let maximum = WireLimits.frameBytes
 
-    @Test func anyCutGivesTheSameMessages() throws {
+    @Test func `the messages do not depend on how the bytes are split`() throws {
         var maker = MessageMaker(1)
         let envelopes = (0..<40).map { _ in maker.daemonEnvelope() }
         let bytes = try frames(envelopes)
@@ -30,7 +30,7 @@ struct FrameDecoderTests {
         return pieces
     }
 
-    @Test func nothingIsLeftBehindAMessage() throws {
+    @Test func `a decoder is at a boundary only between messages`() throws {
         var decoder = ClientMessageDecoder()
         #expect(decoder.isAtBoundary)
         decoder.append([0, 0, 0, 0, 10, 0, 0, 0, 1, 0, 0])
@@ -42,7 +42,7 @@ struct FrameDecoderTests {
         #expect(decoder.isAtBoundary && decoder.bufferedBytes == 0)
     }
 
-    @Test func law8MessagesThatAreTakenLeaveNothingBuffered() throws {
+    @Test func `law 8: removed messages leave nothing buffered`() throws {
         var decoder = ClientMessageDecoder()
         let message = try frames([Envelope(id: 1, message: ClientMessage.lease(count: 5))])
         for round in 0..<10_000 {
@@ -57,7 +57,7 @@ struct FrameDecoderTests {
     }
 
     @Test(arguments: [-1, 0, 1, 1 << 20, (1 << 20) + 1])
-    func longMessagesTravelInFrames(extra: Int) throws {
+    func `long messages are sent in several frames`(extra: Int) throws {
         let text = String(repeating: "x", count: maximum - 3 + extra)
         let envelopes = [
             Envelope(id: 3, message: DaemonMessage.status(text)),
@@ -73,7 +73,7 @@ struct FrameDecoderTests {
     }
 
     @Test(arguments: [0, 8] + [1, 2, 3].flatMap { n in (-1...1).map { (n << 20) - 88 + $0 } })
-    func aPushMadeOfHeadAndBodyIsTheMessage(size: Int) throws {
+    func `a push made of head and body equals the encoded message`(size: Int) throws {
         let row = Row(bytes: [UInt8](repeating: 7, count: size))
         let change = Change(
             .insert, ObjectReference(tag: 1, number: 2), changed: PropertyMask([0]), row: row)
@@ -90,7 +90,7 @@ struct FrameDecoderTests {
         #expect(try messages(in: [quick]) == [envelope])
     }
 
-    @Test func law8AMessageThatIsTooLargeIsNotSent() throws {
+    @Test func `law 8: a message that is too large is not sent`() throws {
         var output: [UInt8] = [1, 2, 3]
         let text = String(repeating: "x", count: WireLimits.clientMessageBytes)
         let error = #expect(throws: WireError.self) {
@@ -102,7 +102,10 @@ struct FrameDecoderTests {
         #expect(output == [1, 2, 3])
     }
 
-    @Test func law8AMessageThatIsTooLargeIsRefusedAtTheHeaderThatExceedsIt() throws {
+    @Test
+    func `law 8: a message that is too large is refused at the header that exceeds the limit`()
+        throws
+    {
         var decoder = ClientMessageDecoder()
         let header = FrameHeader(length: UInt32(maximum), type: 9, hasMore: true, id: 1)
         let payload = [UInt8](repeating: 0, count: maximum)
@@ -129,7 +132,9 @@ struct FrameDecoderTests {
         (FrameHeader(length: 0, type: 10, hasMore: true, id: 1), .badFrame),
         (FrameHeader(length: 0, type: 6, id: 1), .malformed),
     ])
-    func law7HeadersThatBreakTheRulesAreRefused(header: FrameHeader, code: WireError.Code) {
+    func `law 7: headers that violate the rules are refused`(
+        header: FrameHeader, code: WireError.Code
+    ) {
         var decoder = ClientMessageDecoder()
         decoder.append(bytes(header))
         let error = #expect(throws: WireError.self) { try decoder.next() }
@@ -140,7 +145,7 @@ struct FrameDecoderTests {
     }
 
     @Test(arguments: [(5, 2), (5, 0x81), (6, 1), (7, 1)] as [(Int, UInt8)])
-    func law7UnknownFlagsAndReservedBitsAreRefused(offset: Int, value: UInt8) {
+    func `law 7: unknown flags and reserved bits are refused`(offset: Int, value: UInt8) {
         var header = bytes(FrameHeader(length: 0, type: 10, id: 1))
         header[offset] = value
         let error = #expect(throws: WireError.self) {
@@ -152,7 +157,7 @@ struct FrameDecoderTests {
     @Test(arguments: [
         FrameHeader(length: 1, type: 9, id: 2), FrameHeader(length: 1, type: 8, id: 1),
     ])
-    func law7MessagesDoNotInterleave(second: FrameHeader) {
+    func `law 7: interleaved messages are refused`(second: FrameHeader) {
         let first = FrameHeader(length: 1, type: 9, hasMore: true, id: 1)
         let input = bytes(first) + [0] + bytes(second) + [0]
         let error = #expect(throws: WireError.self) {
@@ -161,7 +166,7 @@ struct FrameDecoderTests {
         #expect(error?.code == .interleaved)
     }
 
-    @Test func malformedPayloadsNameTypeIDAndOffset() {
+    @Test func `the error for a malformed payload names type, id and offset`() {
         let input = bytes(FrameHeader(length: 0, type: 10, id: 5))
         let header = FrameHeader(length: 13, type: 6, id: 7)
         let error = #expect(throws: WireError.self) {

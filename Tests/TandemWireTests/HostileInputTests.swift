@@ -7,7 +7,7 @@ import Testing
 
 /// Input of a hostile or broken peer: it gives an error or a message, never a trap.
 struct HostileInputTests {
-    @Test func law7TenThousandRandomInputsNeverTrap() {
+    @Test func `law 7: ten thousand random inputs never trap`() {
         var maker = MessageMaker(7)
         for _ in 0..<10_000 {
             let input = maker.bytes(120)
@@ -16,7 +16,7 @@ struct HostileInputTests {
         }
     }
 
-    @Test func law7TenThousandRandomPayloadsUnderGoodHeadersNeverTrap() {
+    @Test func `law 7: ten thousand random payloads with valid headers never trap`() {
         var maker = MessageMaker(8)
         for _ in 0..<10_000 {
             let payload = maker.bytes(150)
@@ -27,7 +27,7 @@ struct HostileInputTests {
         }
     }
 
-    @Test func law7TenThousandDamagedMessagesNeverTrap() throws {
+    @Test func `law 7: ten thousand damaged messages never trap`() throws {
         var maker = MessageMaker(9)
         for _ in 0..<5_000 {
             var input = try frames([maker.clientEnvelope(), maker.clientEnvelope()])
@@ -39,7 +39,7 @@ struct HostileInputTests {
         }
     }
 
-    @Test func law7AConditionOnAHistoryNamesOnlySoMany() throws {
+    @Test func `law 7: the size of a condition on a history is limited`() throws {
         func isTaken(_ condition: HistoryCondition) -> Bool {
             var writer = ByteWriter()
             condition.encode(into: &writer)

@@ -6,13 +6,13 @@ import Testing
 
 struct MessageCodingTests {
     @Test(arguments: ClientMessage.Kind.allCases)
-    func everyClientMessageComesBackAsItWent(kind: ClientMessage.Kind) throws {
+    func `every client message survives encoding and decoding`(kind: ClientMessage.Kind) throws {
         var maker = MessageMaker(UInt64(kind.rawValue))
         for _ in 0..<100 { try comesBack(maker.message(kind), &maker) }
     }
 
     @Test(arguments: DaemonMessage.Kind.allCases)
-    func everyDaemonMessageComesBackAsItWent(kind: DaemonMessage.Kind) throws {
+    func `every daemon message survives encoding and decoding`(kind: DaemonMessage.Kind) throws {
         var maker = MessageMaker(UInt64(kind.rawValue))
         for _ in 0..<100 { try comesBack(maker.message(kind), &maker) }
     }
@@ -25,7 +25,7 @@ struct MessageCodingTests {
         #expect(try messages(in: [bytes]) == [envelope], "seed \(seed)")
     }
 
-    @Test func everyTruncationOfAPayloadIsMalformed() throws {
+    @Test func `every truncation of a payload is malformed`() throws {
         var maker = MessageMaker(100)
         for kind in ClientMessage.Kind.allCases {
             let message = maker.message(kind)
@@ -50,7 +50,7 @@ struct MessageCodingTests {
         }
     }
 
-    @Test func aByteTooManyIsMalformed() throws {
+    @Test func `a surplus byte is malformed`() throws {
         var maker = MessageMaker(101)
         for kind in ClientMessage.Kind.allCases where kind != .hello {
             let message = maker.message(kind)
@@ -65,7 +65,7 @@ struct MessageCodingTests {
         }
     }
 
-    @Test func anInsertThatRemovesALinkIsRefused() {
+    @Test func `an insert that removes a link is refused`() {
         var writer = ByteWriter()
         let link = LinkChange(
             slot: 1, target: ObjectReference(tag: 1, number: 2), isAdded: false)
@@ -78,14 +78,14 @@ struct MessageCodingTests {
         }
     }
 
-    @Test func aHelloOfAnotherVersionGivesItsVersion() throws {
+    @Test func `only the version of a hello of another version is read`() throws {
         var reader = ByteReader([9, 0, 0xff, 0xfe, 0xfd])
         let hello = try Hello(from: &reader)
         #expect(hello == Hello(protocolVersion: 9))
         #expect(reader.isAtEnd)
     }
 
-    @Test func aLeaseBeyondTheLastNumberIsRefused() {
+    @Test func `a lease beyond the last number is refused`() {
         var writer = ByteWriter()
         Lease(first: .max, count: 1, epoch: 0).encode(into: &writer)
         #expect(throws: CodingError.self) {
@@ -94,7 +94,7 @@ struct MessageCodingTests {
         }
     }
 
-    @Test func law8CountsBeyondALimitAreRefused() {
+    @Test func `law 8: counts beyond a limit are refused`() {
         var writer = ByteWriter()
         VerdictRequest(from: 0, items: []).encode(into: &writer)
         // Remove the number of items, the missing piggybacked read, and the position.
@@ -108,7 +108,7 @@ struct MessageCodingTests {
         #expect(error?.expected == "at most \(WireLimits.verdictItems) items")
     }
 
-    @Test func law8ASaveIDOfMoreThan64BytesIsRefused() throws {
+    @Test func `law 8: a save id of more than 64 bytes is refused`() throws {
         var maker = MessageMaker(102)
         var save = maker.save()
         save.saveID = [UInt8](repeating: 1, count: WireLimits.saveIDBytes + 1)

@@ -43,7 +43,7 @@ struct ProtocolPage {
 }
 
 struct ProtocolPageTests {
-    @Test func theTableOfFieldsIsTheHeader() throws {
+    @Test func `the table of fields agrees with the header`() throws {
         let rows = try ProtocolPage().table("offset", "size", "name")
         let offsets = [
             Frame.lengthOffset, Frame.typeOffset, Frame.flagsOffset, Frame.reservedOffset,
@@ -55,7 +55,7 @@ struct ProtocolPageTests {
         #expect(rows.dropLast().map { Int($0[1]) } == sizes)
     }
 
-    @Test func theTableOfMessagesIsTheCode() throws {
+    @Test func `the table of messages agrees with the code`() throws {
         let rows = try ProtocolPage().table("type", "name", "from", "id")
         let types = rows.compactMap { UInt8($0[0]) }
         let kinds =
@@ -96,13 +96,13 @@ struct ProtocolPageTests {
         #expect(page.table("version", "since", "change").last?.first == "\(version)")
     }
 
-    @Test func everyRequestIsAnsweredByAMessageOfTheDaemon() throws {
+    @Test func `every request is answered by a message of the daemon`() throws {
         let rows = try ProtocolPage().table("type", "name", "from", "id")
         let answers = Set(rows.filter { $0[2] == "daemon" }.map { $0[1] })
         for row in rows where row[2] == "client" { #expect(answers.contains(row[4])) }
     }
 
-    @Test func theTableOfLimitsIsTheCode() throws {
+    @Test func `the table of limits agrees with the code`() throws {
         let limits: [(String, Int)] = [
             ("protocolVersion", Int(WireLimits.protocolVersion)),
             ("frameBytes", WireLimits.frameBytes),
@@ -124,7 +124,7 @@ struct ProtocolPageTests {
         #expect(rows == limits.map { [$0.0, String($0.1)] })
     }
 
-    @Test func theExamplesAreWhatTheCodeSendsAndReads() throws {
+    @Test func `the code sends and reads the examples`() throws {
         let block = try ProtocolPage().block("hex")
         let titles = stride(from: 0, to: block.count - 1, by: 2).map { block[$0] }
         let frames = try stride(from: 1, to: block.count, by: 2).map { try bytes(block[$0]) }

@@ -27,7 +27,7 @@ private func readySession(cursor: UInt64 = 10) -> DaemonSessionStateMachine {
 }
 
 struct ClientConnectionStateMachineTests {
-    @Test func law2PushesThatFollowEachOtherAreDelivered() throws {
+    @Test func `law 2: consecutive pushes are delivered`() throws {
         var machine = readyClient()
         #expect(machine.received(push: 10, position: 11) == .deliver)
         #expect(machine.received(push: 11, position: 15) == .deliver)
@@ -38,7 +38,7 @@ struct ClientConnectionStateMachineTests {
     }
 
     @Test(arguments: [(9, 11), (11, 12), (10, 10), (10, 9)] as [(UInt64, UInt64)])
-    func law2AGapIsNoticedAndEndsTheConnection(previous: UInt64, position: UInt64) {
+    func `law 2: a gap is detected and ends the connection`(previous: UInt64, position: UInt64) {
         var machine = readyClient()
         let action = machine.received(push: previous, position: position)
         #expect(action == .gap(expected: 10, got: previous))
@@ -47,14 +47,14 @@ struct ClientConnectionStateMachineTests {
         #expect(machine.received(push: 10, position: 11) == .ignore)
     }
 
-    @Test func anOlderAnswerLeavesTheCursor() throws {
+    @Test func `an older answer does not move the cursor`() throws {
         var machine = readyClient()
         #expect(machine.received(answer: try machine.begin(), position: 4) == .complete)
         #expect(machine.received(answer: try machine.begin(), position: nil) == .complete)
         #expect(machine.cursor == 10)
     }
 
-    @Test func resumptionContinuesAtTheRequestedPosition() {
+    @Test func `a resumed session continues after the requested position`() {
         let hello = Hello(resume: Position(log: log, epoch: 1, number: 7))
         var machine = ClientConnectionStateMachine(hello: hello)
         #expect(machine.connected() == .send(hello))
@@ -62,7 +62,7 @@ struct ClientConnectionStateMachineTests {
         #expect(machine.received(push: 7, position: 8) == .deliver)
     }
 
-    @Test func resumptionOfAnotherEpochOrBeyondTheEndIsAViolation() {
+    @Test func `resuming in another epoch or beyond the end is a violation`() {
         for (number, epoch) in [(7, 2), (11, 1)] as [(UInt64, UInt32)] {
             let hello = Hello(resume: Position(log: log, epoch: 1, number: number))
             var machine = ClientConnectionStateMachine(hello: hello)
@@ -75,7 +75,7 @@ struct ClientConnectionStateMachineTests {
         }
     }
 
-    @Test func law8RequestsInFlightAreLimited() throws {
+    @Test func `law 8: requests in flight are limited`() throws {
         var machine = readyClient()
         let ids = try (0..<WireLimits.requestsInFlight).map { _ in try machine.begin() }
         #expect(Set(ids).count == WireLimits.requestsInFlight && !ids.contains(0))
@@ -87,7 +87,7 @@ struct ClientConnectionStateMachineTests {
         #expect(machine.inFlightCount == WireLimits.requestsInFlight)
     }
 
-    @Test func failuresAnswerARequestOrEndTheConnection() throws {
+    @Test func `a failure answers a request or ends the connection`() throws {
         var machine = readyClient()
         let ids = [try machine.begin(), try machine.begin(), try machine.begin()]
         #expect(machine.received(failure: ids[1]) == .complete)
@@ -100,7 +100,7 @@ struct ClientConnectionStateMachineTests {
 }
 
 struct DaemonSessionStateMachineTests {
-    @Test func law2PushesNameTheirPredecessor() {
+    @Test func `law 2: pushes name their predecessor`() {
         var machine = readySession()
         #expect(machine.pushing(12) == 10)
         #expect(machine.pushing(12) == nil)
@@ -110,26 +110,26 @@ struct DaemonSessionStateMachineTests {
         #expect(machine.pushing(21) == 20)
     }
 
-    @Test func aRequestIDIsUsedOnceAtATime() {
+    @Test func `a request id is used once at a time`() {
         var machine = readySession()
         #expect(machine.received(request: 1) == .run)
         #expect(machine.answered(id: 1, position: nil) == true)
         #expect(machine.received(request: 1) == .run)
         guard case .close = machine.received(request: 1) else {
-            Issue.record("the id was taken twice")
+            Issue.record("the id was accepted twice")
             return
         }
         #expect(machine.closed() == [1])
         #expect(machine.answered(id: 1, position: nil) == false)
     }
 
-    @Test func law8RequestsInFlightAreLimited() {
+    @Test func `law 8: requests in flight are limited`() {
         var machine = readySession()
         for id in 1...WireLimits.requestsInFlight {
             #expect(machine.received(request: UInt32(id)) == .run)
         }
         guard case .refuse(let error) = machine.received(request: 1_000) else {
-            Issue.record("the request was taken")
+            Issue.record("the request was accepted")
             return
         }
         #expect(error.code == .limitExceeded)
@@ -138,17 +138,17 @@ struct DaemonSessionStateMachineTests {
         #expect(machine.received(request: 1_001) == .run)
     }
 
-    @Test func anotherVersionIsRefusedByName() {
+    @Test func `another version is refused with its number`() {
         var machine = DaemonSessionStateMachine()
         guard case .refuse(let error) = machine.received(Hello(protocolVersion: 9)) else {
-            Issue.record("the hello was taken")
+            Issue.record("the hello was accepted")
             return
         }
         #expect(error.message.contains("version 9"))
         #expect(machine.state == .closed)
     }
 
-    @Test func law2BothSidesAgreeOnTheCursorOverRandomSessions() throws {
+    @Test func `law 2: both sides agree on the cursor over random sessions`() throws {
         var maker = MessageMaker(20)
         for _ in 0..<200 {
             var client = readyClient()

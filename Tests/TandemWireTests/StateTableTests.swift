@@ -4,7 +4,7 @@ import Testing
 
 /// The state tables on the protocol's page, compared with the state machines.
 struct StateTableTests {
-    @Test func theClientsTableIsTheMachine() throws {
+    @Test func `the client's table agrees with the state machine`() throws {
         let page = try ProtocolPage()
         let columns = page.columns("state", "connected")
         let rows = page.table("state", "connected")
@@ -19,7 +19,7 @@ struct StateTableTests {
         }
     }
 
-    @Test func theDaemonsTableIsTheMachine() throws {
+    @Test func `the daemon's table agrees with the state machine`() throws {
         let page = try ProtocolPage()
         let columns = page.columns("state", "hello")
         let rows = page.table("state", "hello")

@@ -119,8 +119,8 @@ struct CheckPlan {
 
     /// Chooses kinds, beginning with a different one each day, so that every kind runs regularly.
     ///
-    /// A kind that does not fit is left out; the remaining time goes to the repeatable kinds. The
-    /// first kind is always chosen.
+    /// A kind that does not fit is left out; the remaining time is used for the repeatable kinds.
+    /// The first kind is always chosen.
     init(_ kinds: [CheckKind], seconds: Double, day: Int) {
         let first = kinds.isEmpty ? 0 : day % kinds.count
         var chosen: [CheckKind] = []

@@ -103,7 +103,7 @@ struct CheckRun {
     private func build(
         _ build: CheckKind.Build
     ) throws -> (bundle: String?, isEnded: Bool) {
-        // In a session of its own, so that its compilers end with it.
+        // The build has a session of its own, so that its compilers end with it.
         let child = try ChildProcess.start(
             "/usr/bin/env", ["setsid", "swift", "build", "--build-tests"] + build.arguments)
         let session = ProcessSession(id: child.processID)

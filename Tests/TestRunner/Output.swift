@@ -15,7 +15,7 @@ enum Output {
         // The name is short because the folder contains sockets, whose paths may have 107 bytes.
         let path = "\(parent)/tt.\(UUID().uuidString.prefix(6))"
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-        // Some tests run as other users, who must be able to traverse the folder.
+        // Some tests run as other users, which must be able to traverse the folder.
         chmod(path, 0o711)
         return path
     }

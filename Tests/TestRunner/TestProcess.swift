@@ -38,7 +38,7 @@ final class TestProcess {
         self.folder = folder
         try FileManager.default.createDirectory(
             atPath: folder + "/tmp", withIntermediateDirectories: true)
-        // Some tests run as other users, who must be able to traverse these folders.
+        // Some tests run as other users, which must be able to traverse these folders.
         for path in [folder, folder + "/tmp"] { chmod(path, 0o711) }
         try Data().write(to: URL(filePath: folder + "/events"))
         // With random hashing a seed would not reproduce failures that depend on the order of sets

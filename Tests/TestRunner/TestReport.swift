@@ -83,7 +83,7 @@ struct TestReport {
 
     /// Returns the command that repeats one test, with its seed if there is one.
     func repeating(_ test: String, seed: String?) -> String {
-        // Without the file and the line, which the id ends with.
+        // Drop the file and the line at the end of the id.
         let names = test.split(separator: "/")
         let id =
             names.last?.contains(".swift:") == true

@@ -97,7 +97,7 @@ import TandemQuery
         for _ in 0..<6 { try save(&random) }
     }
 
-    /// Pauses the reader, makes it load more of the graph, or does nothing.
+    /// Pauses the reader, makes the reader load more of the graph, or does nothing.
     package func disturb(_ random: inout SplitMix) throws {
         switch random.next(8) {
         case 0, 1: reader.pause()

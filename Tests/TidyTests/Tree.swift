@@ -72,7 +72,7 @@ enum Tree {
         var paths: Set<String> = []
         for name in try names() {
             paths.insert(name)
-            // This fails if the path is a file.
+            // Listing a file fails.
             let below = try? FileManager.default.subpathsOfDirectory(atPath: root + "/" + name)
             for path in below ?? [] where !path.contains(".build") {
                 paths.insert("\(name)/\(path)")

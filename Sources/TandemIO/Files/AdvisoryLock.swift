@@ -5,8 +5,8 @@ import Glibc
 /// The lock is held until this value is released or the process ends.
 ///
 /// Unlike ``LockFile`` it writes nothing into the file. The holder may remove the file; a process
-/// that then locks the same path gets a new file and its lock. The lock is advisory: it excludes
-/// only processes that request it too.
+/// that then locks the same path creates a new file and locks that. The lock is advisory: it
+/// excludes only processes that request it too.
 ///
 ///     let lock = try AdvisoryLock("rows.csv.rejects")
 public final class AdvisoryLock: FileLock, Sendable {
@@ -33,7 +33,8 @@ public final class AdvisoryLock: FileLock, Sendable {
                     return
                 }
             } catch {
-                // If someone else holds the lock, the file is theirs and must stay.
+                // If another process holds the lock, the file belongs to that process and must
+                // stay.
                 if isNew, !error.isLocked { _ = unlink(path) }
                 _ = Glibc.close(descriptor)
                 guard error.isNotFound else { throw error }
@@ -74,7 +75,7 @@ public final class AdvisoryLock: FileLock, Sendable {
         var found = stat()
         try check(.inspect, path) { look(&found) }
         guard found.st_mode & S_IFMT == S_IFREG else {
-            throw IOError(.lock, path, errno: EINVAL, detail: "it is not a regular file")
+            throw IOError(.lock, path, errno: EINVAL, detail: "not a regular file")
         }
         return Identity(device: found.st_dev, number: found.st_ino)
     }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// The kind, the owner and the permissions of the file at a path.
+/// The kind, owner and permissions of the file at a path.
 public struct DirectoryAccess: Hashable, Sendable {
     /// The kind of a file.
     public enum Kind: Hashable, Sendable {

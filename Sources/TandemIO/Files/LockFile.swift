@@ -2,9 +2,9 @@ import Glibc
 
 /// An exclusive lock on a file of its own, held until this value is released or the process ends.
 ///
-/// The file contains the holder's process id, so that errors can name it. Releasing the lock leaves
-/// the file in place: if it were removed, two processes could lock different files of the same
-/// name.
+/// The file contains the holder's process id, so that errors can name the holder. Releasing the
+/// lock leaves the file in place: if it were removed, two processes could lock different files of
+/// the same name.
 public final class LockFile: FileLock, Sendable {
     /// The lock file's path.
     public let path: String
@@ -45,7 +45,8 @@ public final class LockFile: FileLock, Sendable {
         try check(.inspect, path) { fstat(descriptor, &found) }
         guard found.st_mode & S_IFMT == S_IFREG, found.st_nlink <= 1 else {
             throw IOError(
-                .lock, path, errno: EINVAL, detail: "it is not a regular file, or has a second name"
+                .lock, path, errno: EINVAL,
+                detail: "not a regular file, or a file with a second hard link"
             )
         }
         guard found.st_size <= holderBytes, hasOnlyHolder(descriptor) else {
@@ -60,8 +61,8 @@ public final class LockFile: FileLock, Sendable {
     /// An upper bound on the length of a process id with its newline.
     private static let holderBytes = 16
 
-    /// Whether the content could be what is left of a process id: a power cut can leave part of
-    /// one, or zeros.
+    /// Whether the content could be a process id or the remains of one: a power cut can leave a
+    /// part of it, or zeros.
     private static func hasOnlyHolder(_ descriptor: Int32) -> Bool {
         var text = [UInt8](repeating: 0, count: holderBytes)
         let count = text.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, 0) }

@@ -32,8 +32,8 @@ public final class RealFileSystem: FileSystem, Sendable {
 
     /// Creates a directory and its missing parents; an existing directory stays unchanged.
     ///
-    /// The directory's name is on the disk on return, unless it existed and its parent may not be
-    /// read.
+    /// The directory's name is durable on return, unless the directory already existed and its
+    /// parent can't be synced (`EACCES`, `EROFS`).
     public func createDirectory(_ path: String, mode: UInt32) throws(IOError) {
         let parent = directoryName(of: path)
         if isDirectory(path) { return try syncExisting(parent) }
@@ -156,7 +156,7 @@ final class RealFile: File {
     }
 
     func reserve(_ bytes: UInt64) throws(IOError) {
-        // Returns the error number and leaves errno alone.
+        // `posix_fallocate` returns the error number instead of setting `errno`.
         let number = posix_fallocate(descriptor, 0, off_t(truncatingIfNeeded: bytes))
         if number != 0, number != EINVAL, number != EOPNOTSUPP {
             throw IOError(.write, path, errno: number)

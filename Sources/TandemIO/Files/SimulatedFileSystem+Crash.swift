@@ -97,7 +97,7 @@ extension SimulatedFileSystem {
     private func crashContent(
         of node: SimulatedNode, _ severity: CrashSeverity, _ generator: inout SeededGenerator
     ) {
-        // The odds vary: most sectors survive some crashes, and few survive others.
+        // The odds vary: in some crashes most sectors survive, and in others few do.
         let odds = Int.random(in: 1...9, using: &generator)
         for change in node.pending {
             switch (severity, change) {

@@ -18,7 +18,7 @@ public final class SimulatedFileSystem: FileSystem {
         case truncate(String, size: Int)
         /// A file was synced.
         case sync(String)
-        /// A sync of a file failed: its pages are marked as written, but are not durable.
+        /// A sync of a file failed: its pages are marked as clean, but are not durable.
         case failedSync(String)
         /// A file was renamed.
         case rename(String, to: String)
@@ -173,7 +173,7 @@ public final class SimulatedFileSystem: FileSystem {
 public struct SimulatedFaults: Sendable {
     /// The number of the write that fails; nil for none.
     ///
-    /// Each call counts it down by one.
+    /// Each call decrements it.
     public var failingWrite: Int?
     /// The error of a failing write.
     public var writeErrno: Int32 = 5
@@ -181,7 +181,7 @@ public struct SimulatedFaults: Sendable {
     public var bytesKept = 0
     /// The number of the sync of a file or directory that fails; nil for none.
     ///
-    /// Each call counts it down by one.
+    /// Each call decrements it.
     public var failingSync: Int?
     /// The error of a failing sync.
     public var syncErrno: Int32 = 5
@@ -191,7 +191,7 @@ public struct SimulatedFaults: Sendable {
     public var ignoresDirectorySyncs = false
     /// The number of the open that fails; nil for none.
     ///
-    /// Each call counts it down by one.
+    /// Each call decrements it.
     public var failingOpen: Int?
     /// The error of a failing open.
     public var openErrno: Int32 = 24

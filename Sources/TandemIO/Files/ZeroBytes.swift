@@ -3,7 +3,7 @@ import Glibc
 extension UnsafeRawBufferPointer {
     /// The index of the last non-zero byte; nil if all bytes are zero.
     ///
-    /// Uses the C library's comparison, which is as fast in a debug build.
+    /// Uses `memcmp`, which is as fast in debug builds as in release builds.
     public var lastNonZero: Int? {
         var end = count
         while end > 0 {

@@ -2,9 +2,9 @@ import Glibc
 
 /// A source of time.
 ///
-/// No ordering depends on it. Timers use the monotonic clock, so setting the wall clock moves none
-/// of them. The monotonic clock deliberately stops while the machine sleeps. Daemon and clients
-/// sleep together, so an answer is not late because the lid was closed.
+/// No ordering depends on a clock. Timers use the monotonic clock, so setting the wall clock does
+/// not affect them. The monotonic clock stops while the machine is suspended. This is intentional:
+/// daemon and clients are suspended together, so a suspension causes no timeouts.
 public protocol Clock: AnyObject, Sendable {
     /// Nanoseconds since an arbitrary moment; never decreases.
     var monotonicNanoseconds: UInt64 { get }
@@ -17,7 +17,7 @@ public final class SystemClock: Clock {
     /// Creates a clock that reads the kernel's clocks.
     public init() {}
 
-    /// Nanoseconds since the machine started, excluding time asleep.
+    /// Nanoseconds since the machine started, excluding the time during which it was suspended.
     public var monotonicNanoseconds: UInt64 { Self.monotonicNanoseconds }
 
     /// Microseconds since 1970 in UTC.

@@ -3,12 +3,12 @@ import Synchronization
 
 /// The thread that runs the calling code.
 package enum CurrentThread {
-    /// The main thread as the C library knows it; 0 until it has called ``isMain``.
+    /// The main thread's `pthread_self()`; 0 until the main thread has called ``isMain``.
     ///
-    /// The main thread's value is not used for another thread, even if the main thread has ended.
+    /// The C library does not reuse the value, even after the main thread has ended.
     private static let knownMain = Atomic<UInt>(0)
 
-    /// The kernel's number of the thread.
+    /// The kernel's id of the thread.
     package static var id: Int32 { Linux.threadID() }
 
     /// Whether the thread is the one that runs the program's `main`.

@@ -42,13 +42,13 @@ public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
         errno == ENOSPC || errno == EDQUOT || errno == EFBIG
     }
 
-    /// Whether a line or message was longer than its limit.
+    /// Whether a line or message exceeded its length limit.
     public var isTooLong: Bool { errno == EMSGSIZE }
 
-    /// Whether a path, or a name in it, was longer than its limit.
+    /// Whether a path, or one of its components, exceeded its length limit.
     public var isPathTooLong: Bool { errno == ENAMETOOLONG }
 
-    /// Whether the user lacks the permission.
+    /// Whether permission was denied.
     public var isDenied: Bool { errno == EACCES || errno == EPERM }
 
     /// Whether the file or directory does not exist.
@@ -66,7 +66,7 @@ public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
     /// Whether the path is a directory or a device where a regular file is required.
     public var isNotRegular: Bool { errno == EISDIR || (operation == .lock && errno == EINVAL) }
 
-    /// Whether the file system has no locks, as is the case for some network file systems.
+    /// Whether the file system does not support locks, like some network file systems.
     public var lacksLocks: Bool {
         operation == .lock && [ENOLCK, EOPNOTSUPP, ENOSYS].contains(errno)
     }
@@ -116,8 +116,8 @@ func check(
     }
 }
 
-/// Opens a file for the owner only; throws `ELOOP` for a symbolic link, which could lead to any
-/// file.
+/// Opens a file, or creates it with mode 0600; throws `ELOOP` for a symbolic link, which could
+/// refer to any file.
 func openUnlinked(_ path: String, _ flags: Int32) throws(IOError) -> Int32 {
     do throws(IOError) {
         return try check(.open, path) { Glibc.open(path, flags | O_NOFOLLOW, 0o600) }

@@ -3,7 +3,7 @@ import Glibc
 /// Linux calls that the `Glibc` module does not export, looked up in the C library.
 ///
 /// `Glibc` imports the headers without `_GNU_SOURCE`, so these functions are looked up by name on
-/// first use. Every supported C library has all but the optional ones.
+/// first use. Every supported C library exports all functions except the optional ones.
 enum Linux {
     typealias EpollCreate = @convention(c) @Sendable (Int32) -> Int32
     typealias EpollControl =
@@ -39,7 +39,7 @@ enum Linux {
     static let setThreadName: SetThreadName? = optional("pthread_setname_np")
     static let strerrorname: ErrorName? = optional("strerrorname_np")
 
-    /// A function of Swift's runtime that its inlined code calls, so its symbol is stable.
+    /// A function of Swift's runtime; inlined library code calls it, so its symbol is stable.
     static let isCurrentExecutor: IsCurrentExecutor? = optional(
         "swift_task_isCurrentExecutorWithFlags")
     static let trimHeap: TrimHeap? = optional("malloc_trim")

@@ -21,8 +21,8 @@ public struct LocalTime: Hashable, Sendable {
     /// The zone's abbreviation at that moment.
     public var zone: String
 
-    /// Creates the moment `seconds` after 1970 began in UTC; nil for years outside the calendar's
-    /// range.
+    /// Creates the moment `seconds` after the start of 1970 in UTC; nil for years outside the
+    /// calendar's range.
     public init?(seconds: Int64, isUTC: Bool = false) {
         var moment = time_t(seconds)
         var parts = tm()
@@ -38,13 +38,13 @@ public struct LocalTime: Hashable, Sendable {
         zone = isUTC ? "UTC" : parts.tm_zone.map { String(cString: $0) } ?? ""
     }
 
-    /// Returns the seconds since 1970 at which clocks show a date and time.
+    /// Returns the seconds since 1970 of a local date and time, or of one in UTC.
     ///
     /// Out-of-range days and hours carry over into the next unit.
     ///
-    /// A time that occurs twice, when summer time ends, means its first occurrence. A time that is
-    /// skipped when summer time begins is read as standard time, so it denotes a moment after the
-    /// change.
+    /// If a time occurs twice because summer time ends, its first occurrence is returned. A time
+    /// that is skipped when summer time begins is read as standard time, so it denotes a moment
+    /// after the change.
     public static func seconds(
         year: Int, month: Int, day: Int, hour: Int = 0, minute: Int = 0, second: Int = 0,
         isUTC: Bool = false

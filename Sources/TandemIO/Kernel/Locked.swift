@@ -9,8 +9,8 @@ import Glibc
 ///     let count = Locked(0)
 ///     count.withLock { $0 += 1 }
 public final class Locked<Value>: @unchecked Sendable {
-    // `value` is guarded by `lock` and stored after it in the same allocation. Through a pointer,
-    // the compiler adds no check for exclusive access.
+    // `value` is guarded by `lock` and stored after it in the same allocation. The compiler adds no
+    // check for exclusive access through a pointer.
     @usableFromInline let lock: KernelMutex
     @usableFromInline let value: UnsafeMutablePointer<Value>
 

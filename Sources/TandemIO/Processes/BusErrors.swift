@@ -1,10 +1,10 @@
 import Glibc
 
-/// A handler for bus errors (SIGBUS): a mapped file can't be read because it was truncated or its
-/// disk failed.
+/// A handler for bus errors (SIGBUS), which occur if a mapped file was truncated or its disk
+/// failed.
 ///
-/// No call returns an error in this case. Without a handler the process would crash without naming
-/// the file.
+/// No call returns an error for such a failure. Without a handler the process would crash without
+/// naming the file.
 public enum BusErrors {
     /// Installs a handler that prints `line` and ends the process with `code` on the next bus
     /// error.

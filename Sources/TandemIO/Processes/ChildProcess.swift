@@ -11,7 +11,7 @@ import Synchronization
 ///     child.terminate()
 ///     let status = child.wait()
 public final class ChildProcess: Sendable {
-    /// The target of one of the child's standard streams.
+    /// The file to which one of the child's standard streams is connected.
     public enum Stream: Hashable, Sendable {
         /// The parent's stream.
         case inherited
@@ -137,7 +137,8 @@ public final class ChildProcess: Sendable {
 
     /// Waits without the lock and without reaping, and then reaps with the lock held.
     ///
-    /// So ``kill()`` never waits for the lock while the child runs, and never signals a reused id.
+    /// ``kill()`` thus never waits for the lock while the child runs, and never signals a reused
+    /// id.
     private func reap(_ options: Int32) -> Status? {
         if options == 0 { waitWithoutReaping() }
         return ended.withLock { ended in

@@ -1,6 +1,6 @@
 import Glibc
 
-/// The signals that end a program, for programs with work to do before they end.
+/// A handler for the signals that end a program, for programs that have to clean up first.
 public enum EndingSignals {
     /// Starts a thread that calls `body` on SIGINT, SIGTERM or SIGHUP, and then ends the process by
     /// that signal.

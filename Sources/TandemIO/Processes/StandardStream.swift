@@ -71,14 +71,14 @@ public final class StandardStream: Sendable {
     }
 
     /// Opens standard input, output and error if they are closed, so that no other file gets their
-    /// numbers.
+    /// descriptors.
     ///
     /// Reads and writes then fail as on a closed descriptor. Call it at the start of a command,
     /// before any file is opened.
     public static func reserveDescriptors() {
         for number in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(number, F_GETFD) < 0
         {
-            // The kernel assigns the lowest free number, which is this one.
+            // `open` returns the lowest free descriptor, which is this one.
             _ = Glibc.open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY)
         }
     }
@@ -91,7 +91,7 @@ public final class StandardStream: Sendable {
     }
 }
 
-/// A reader of standard input by lines, as raw bytes.
+/// A line reader of standard input, which returns raw bytes.
 ///
 /// Bound to one thread.
 public final class StandardInput {

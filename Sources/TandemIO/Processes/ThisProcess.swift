@@ -23,7 +23,7 @@ public enum ThisProcess {
     public static func keepFreedMemory(bytes: Int32) {
         let (trimThreshold, mapThreshold): (Int32, Int32) = (-1, -3)
         _ = Linux.setHeapOption?(trimThreshold, bytes)
-        // Larger allocations are mapped individually; glibc accepts no higher threshold than this.
+        // Larger allocations are mapped individually; glibc rejects a threshold above 32 MiB.
         _ = Linux.setHeapOption?(mapThreshold, min(bytes, 32 << 20))
     }
 
@@ -72,7 +72,7 @@ public enum ThisProcess {
     public static func groupID(named name: String) -> UInt32? {
         var record = group()
         var found: UnsafeMutablePointer<group>?
-        // A group's record lists its members.
+        // Large, because a group's record lists its members.
         var buffer = [CChar](repeating: 0, count: 1 << 20)
         let result = getgrnam_r(name, &record, &buffer, buffer.count, &found)
         return result == 0 && found != nil ? record.gr_gid : nil
@@ -96,7 +96,7 @@ public enum ThisProcess {
             while initialized < count {
                 let result = Linux.randomBytes(
                     buffer.baseAddress.map { $0 + initialized }, count - initialized, 0)
-                precondition(result >= 0 || errno == EINTR, "The kernel must give random bytes.")
+                precondition(result >= 0 || errno == EINTR, "The kernel must return random bytes.")
                 if result > 0 { initialized += result }
             }
         }

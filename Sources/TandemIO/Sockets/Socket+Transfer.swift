@@ -13,7 +13,7 @@ extension Socket {
     public func read(
         into buffer: UnsafeMutableRawBufferPointer, waits: Bool
     ) throws(IOError) -> ReadResult {
-        precondition(!buffer.isEmpty, "A read needs room for at least one byte.")
+        precondition(!buffer.isEmpty, "The buffer of a read must not be empty.")
         let flags = waits ? 0 : Int32(MSG_DONTWAIT)
         switch retrying({ recv(descriptor, buffer.baseAddress, buffer.count, flags) }) {
         case .success(0): return .closed
@@ -29,8 +29,8 @@ extension Socket {
     ///
     /// Polling occupies the core.
     ///
-    /// Polls at least once. This is worthwhile if the bytes arrive sooner than a sleeping thread
-    /// can be woken (``SpinPolicy``).
+    /// Polls at least once. Worthwhile if the bytes arrive sooner than a sleeping thread can be
+    /// woken (``SpinPolicy``).
     public func read(
         into buffer: UnsafeMutableRawBufferPointer, spinningFor nanoseconds: UInt64
     ) throws(IOError) -> ReadResult {
@@ -60,7 +60,7 @@ extension Socket {
             retrying { send(descriptor, bytes.baseAddress, bytes.count, flags) })
     }
 
-    /// Writes as many bytes of several buffers, in order, as the socket accepts at once.
+    /// Writes several buffers in order: as many bytes as the socket accepts at once.
     ///
     /// One call considers at most 64 buffers.
     public func write(_ buffers: [UnsafeRawBufferPointer]) throws(IOError) -> WriteResult {

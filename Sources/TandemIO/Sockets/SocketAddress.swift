@@ -2,7 +2,7 @@ import Glibc
 
 /// The address of a Unix socket in the kernel's form.
 struct SocketAddress {
-    /// The longest path in bytes: `sun_path` holds 108 with the final zero.
+    /// The length of the longest path in bytes: `sun_path` has 108, including the terminating zero.
     static let maximumPathBytes = 107
 
     private var address: sockaddr_un

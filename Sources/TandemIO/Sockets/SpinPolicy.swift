@@ -4,10 +4,11 @@
 /// That is several times the duration of a short request. A thread whose answer arrives within this
 /// time receives it sooner by spinning.
 ///
-/// The policy adapts. After a spin without success, the next wait sleeps at once, then the next
-/// two, four, up to ``mostPaused``, until a spin succeeds. A thread with long waits therefore
-/// spends very little time spinning, and a thread that never waits spends none. On a single core
-/// the policy never spins, because the awaited event could not happen in the meantime.
+/// The policy adapts. After an unsuccessful spin, the next wait sleeps immediately. After further
+/// unsuccessful spins, the next two, four, and so on up to ``mostPaused`` waits do, until a spin
+/// succeeds. A thread with long waits therefore spends very little time spinning, and a thread that
+/// never waits spends none. On a single core the policy never spins, because the awaited event
+/// could not happen in the meantime.
 ///
 ///     var policy = SpinPolicy(cores: ThisProcess.cores)
 ///     let budget = policy.budget                   // spin for this long, then sleep
@@ -15,11 +16,11 @@
 public struct SpinPolicy: Hashable, Sendable {
     /// The default limit of a spin: about the time to wake a core and receive a short answer.
     public static let longestNanoseconds: UInt64 = 50_000
-    /// The largest number of waits that sleep at once between two waits that spin.
+    /// The largest number of waits between two spins that sleep immediately.
     public static let mostPaused = 64
 
     private let longest: UInt64
-    /// The number of waits that sleep at once after the last unsuccessful spin.
+    /// The number of waits that sleep immediately after the last unsuccessful spin.
     private var pause = 0
     /// The number of these waits that remain.
     private var left = 0

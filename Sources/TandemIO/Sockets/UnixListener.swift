@@ -18,7 +18,8 @@ public final class UnixListener {
         self.lock = lock
     }
 
-    /// Stops listening; a socket file of its own is removed first, while the lock is still held.
+    /// Stops listening; the socket file, unless adopted, is removed first, while the lock is still
+    /// held.
     deinit {
         if let path { unlink(path) }
         _ = Glibc.close(descriptor)
@@ -96,7 +97,7 @@ public final class UnixListener {
         return descriptors
     }
 
-    /// Returns the descriptors given by the two variables; empty if they are meant for another
+    /// Returns the descriptors that the two variables announce; empty if they are meant for another
     /// process.
     static func systemdDescriptors(owner: String?, count: String?) -> [Int32] {
         guard let owner = owner.flatMap({ Int32($0) }), owner == getpid(),

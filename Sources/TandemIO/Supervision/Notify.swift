@@ -35,7 +35,7 @@ public enum Notify {
             timeout: ThisProcess.environment("WATCHDOG_USEC"))
     }
 
-    /// Returns the timeout given by the two variables, or nil if they are meant for another
+    /// Returns the timeout that the two variables announce, or nil if they are meant for another
     /// process.
     static func watchdogMicroseconds(owner: String?, timeout: String?) -> UInt64? {
         if let owner { guard Int32(owner) == getpid() else { return nil } }
@@ -47,7 +47,7 @@ public enum Notify {
         String(text.map { $0.isNewline ? " " : $0 })
     }
 
-    /// Sends a message, on a best-effort basis: a daemon that can't report must still serve.
+    /// Sends a message, and ignores failures: a daemon that can't report must still serve.
     public static func send(_ message: String) {
         if let path = ThisProcess.environment("NOTIFY_SOCKET") { send(message, to: path) }
     }

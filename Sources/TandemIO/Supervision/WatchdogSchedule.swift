@@ -17,8 +17,8 @@ public struct WatchdogSchedule: Hashable, Sendable {
     /// The time of the last message, in nanoseconds of the monotonic clock.
     public private(set) var last: UInt64
 
-    /// Creates a schedule for a timeout of the service manager; the first message is due half of it
-    /// after `now`.
+    /// Creates a schedule for the service manager's timeout; the first message is due half a
+    /// timeout after `now`.
     public init(timeoutMicroseconds: UInt64, now: UInt64) {
         // Half of the timeout, in nanoseconds. A timeout above 2^50 µs (35 years) would overflow.
         interval = max(1, min(timeoutMicroseconds, 1 << 50) * 500)

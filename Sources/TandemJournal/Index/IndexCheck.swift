@@ -55,7 +55,7 @@ package struct IndexCheck {
             let found = try fileSystem.contents(
                 of: path(of: first), maximumBytes: header.fileBytes)
             return made == found
-                ? nil : "the index differs from the one that the segment determines"
+                ? nil : "the index differs from one rebuilt from the segment"
         } catch {
             return isGone(first) ? nil : "the index cannot be read: \(error)"
         }

@@ -49,8 +49,8 @@ enum IndexFormat {
 
     /// Returns the checksum of a page of the body.
     ///
-    /// It begins with the segment's salt and the page's number, so that a page from another index
-    /// or at another offset fails the check.
+    /// The checksum begins with the segment's salt plus the page's number, so that a page from
+    /// another index or at another offset fails the check.
     static func checksum(
         ofPage number: UInt64, _ page: UnsafeRawBufferPointer, salt: UInt32
     ) -> UInt32 {

@@ -2,7 +2,7 @@
 ///
 /// The journal does not interpret keys. In Tandem, groups are entities and members are objects.
 public struct IndexKey: Hashable, Comparable, Sendable {
-    /// The key's number in the file.
+    /// The key as a number in the file.
     let code: UInt64
 
     private init(code: UInt64) { self.code = code }
@@ -55,7 +55,7 @@ public typealias PayloadReading = @Sendable (_ payload: [UInt8]) -> PayloadKeys?
 public struct IndexQuery: Hashable, Sendable {
     /// The keys, at least one of which a payload must have; nil for any payload.
     public var keys: [IndexKey]?
-    /// Further keys, whose payloads match whatever their stamp.
+    /// Further keys, whose payloads match regardless of their stamps.
     public var always: [IndexKey]
     /// The range in which the stamps of payloads must lie.
     public var stamps: ClosedRange<Int64>

@@ -1,6 +1,6 @@
 /// The body of an index: bytes addressed from 0, divided into pages that each have a checksum.
 ///
-/// A query reads only the pages it needs, and detects damage in any of them. The last pages read
+/// A query reads only the pages it needs, and detects damage in these pages. The last pages read
 /// are cached.
 final class PagedBytes {
     /// Returns the page with the given number as stored in the file; returns fewer bytes at the end

@@ -1,10 +1,10 @@
-/// A compact encoder of ascending positions: runs, each encoded by its distance from the previous
-/// one.
+/// A compact encoder of ascending positions, as runs that are encoded by their distance from the
+/// previous run.
 ///
 /// An item is a varint with twice the number of skipped positions, plus one if a second varint
 /// follows. The second varint has the number of positions that follow the first, minus one. A
-/// position in a dense list therefore costs nothing, and one in a sparse list costs one to three
-/// bytes.
+/// position in a dense list therefore takes almost no space, and one in a sparse list takes one to
+/// three bytes.
 struct PositionListWriter {
     private(set) var bytes: [UInt8] = []
     /// The position of an item with distance 0.

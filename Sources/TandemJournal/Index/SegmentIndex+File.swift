@@ -3,7 +3,7 @@ import TandemIO
 /// The result of looking for a segment's index.
 enum FoundIndex {
     case none
-    /// The file has a problem, described by a sentence.
+    /// The index can't be used, for the reason described by a sentence.
     case unusable(String)
     case usable(SegmentIndex)
 }
@@ -33,11 +33,11 @@ extension SegmentIndex {
     ) throws -> SegmentIndex {
         guard let segment = SegmentHeader.read(directory, first: first, fileSystem),
             let following = SegmentHeader.read(directory, first: next, fileSystem)
-        else { throw IndexDamage("the headers of its segment and the next cannot be read") }
+        else { throw IndexDamage("the headers of the segment and the next one cannot be read") }
         let file = try fileSystem.open(path, .read)
         let header = try IndexHeader(page: try file.read(count: IndexFormat.pageBytes, at: 0))
         guard header.segment == IndexedSegment(segment, before: following) else {
-            throw IndexDamage("the index is that of another segment")
+            throw IndexDamage("the index belongs to another segment")
         }
         let bytes = try file.size()
         guard bytes == header.fileBytes else {

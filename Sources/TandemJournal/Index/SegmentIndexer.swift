@@ -13,10 +13,9 @@ public struct IndexingState: Hashable, Sendable {
 
 /// Builds an index for every sealed segment that has none, one at a time.
 ///
-/// On the real file system a thread builds them and ends when all are complete. Its pauses are as
-/// long as its work, and appends never wait for it. On other file systems the indexes are built
-/// immediately. A failure does not affect the journal: the segment is then simply read without an
-/// index.
+/// On the real file system a thread builds the indexes, and ends when all are complete. Its pauses
+/// are as long as its work, and appends never wait for it. On other file systems the indexes are
+/// built immediately. A failure does not affect the journal: the segment is read without an index.
 final class SegmentIndexer {
     private let directory: String
     private let fileSystem: any FileSystem
@@ -165,7 +164,7 @@ final class IndexWork: Sendable {
         }
     }
 
-    /// Records a failure; damaged segments are not tried again.
+    /// Records a failure; indexing a damaged segment is not tried again.
     private func record(_ error: JournalError, of segment: JournalSegment) {
         guarded.withLock { state in
             guard error.code != .closed, error.code != .expired else { return }

@@ -2,8 +2,8 @@ public import TandemIO
 
 /// The indexes of a journal's sealed segments, for queries about their payloads.
 ///
-/// They are only a cache: if an index is missing, damaged or belongs to another segment, the query
-/// reads the segment. Nothing is ever written. At most one index is open at a time, and the
+/// The indexes are only a cache: if one is missing or damaged, or belongs to another segment, the
+/// query reads the segment. Nothing is ever written. At most one index is open at a time, and the
 /// directory is listed at most once. Bound to one thread. Use an instance for one query or one
 /// reader only, because it never notices newly sealed segments.
 ///
@@ -22,7 +22,8 @@ public final class SegmentIndexes {
     /// another segment.
     public private(set) var damaged: [UInt64] = []
 
-    /// The work of opening an index, measured in transactions read: three files and a page of each.
+    /// The work of opening an index, in units of ``work``: three files are opened, and one page of
+    /// each is read.
     static let openingWork = 8
 
     /// Creates the indexes of a directory of segments; opens no file.
@@ -37,8 +38,8 @@ public final class SegmentIndexes {
         self.sealed = sealed
     }
 
-    /// The work of all queries so far, for callers that answer in slices; a unit is about the cost
-    /// of reading a transaction.
+    /// The work of all queries so far, for callers that answer in slices; a unit costs about as
+    /// much as reading a transaction.
     ///
     /// Opened indexes, looked-up keys and pages read are counted; the number never decreases.
     public var work: Int { closedWork + (current?.index?.work ?? 0) }
@@ -96,7 +97,8 @@ public final class SegmentIndexes {
         }
     }
 
-    /// Calls `body`, which uses the current index; if it finds damage, the index is not used again.
+    /// Calls `body`, which uses the current index; if `body` finds damage, the index is not used
+    /// again.
     func attempt<Answer>(_ body: () throws(IndexDamage) -> Answer) -> Answer? {
         do throws(IndexDamage) {
             return try body()

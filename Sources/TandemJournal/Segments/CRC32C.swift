@@ -2,17 +2,18 @@ import CChecksum
 
 /// The log's checksum: CRC-32C (Castagnoli), computed eight bytes per step.
 ///
-/// It uses the processor's instruction if there is one, which reaches ten gigabytes per second even
-/// in debug builds. The table-based fallback reaches two gigabytes per second, and a third of a
-/// gigabyte in a debug build.
+/// It uses the processor's instruction if available, at ten gigabytes per second even in debug
+/// builds. The table-based fallback reaches two gigabytes per second, and a third of a gigabyte in
+/// a debug build.
 package enum CRC32C {
     /// The polynomial 0x1EDC6F41 with its bits reversed.
     static let polynomial: UInt32 = 0x82F6_3B78
 
-    /// Eight tables of 256 entries: table k has the effect of a byte followed by k zero bytes.
+    /// Eight tables of 256 entries: table k has the checksum of each byte followed by k zero bytes.
     private static let tables: [UInt32] = makeTables()
 
-    /// Returns the checksum of `bytes`, starting from `salt`; a salt of 0 gives the usual CRC-32C.
+    /// Returns the checksum of `bytes`, starting from `salt`; a salt of 0 results in the standard
+    /// CRC-32C.
     static func checksum(_ bytes: UnsafeRawBufferPointer, salt: UInt32 = 0) -> UInt32 {
         guard hasInstruction else { return checksumByTables(bytes, salt: salt) }
         return ~crc32c_by_instruction(~salt, bytes.baseAddress, bytes.count)

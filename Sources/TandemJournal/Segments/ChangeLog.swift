@@ -36,8 +36,8 @@ public struct LogIdentity: Hashable, Sendable {
 public enum Durability: Hashable, Sendable {
     /// The append returns after the data is on the disk, where it survives a power cut.
     case full
-    /// The append returns after the kernel has the data, which then survives only the death of
-    /// processes.
+    /// The append returns after the kernel has the data, which then survives the death of any
+    /// process, but not a power cut.
     case relaxed
 }
 
@@ -65,8 +65,8 @@ public enum AppendOutcome: Hashable, Sendable {
     /// Another writer appended first, and nothing was written; the value is the log's last
     /// position.
     case conflict(last: UInt64)
-    /// The batch may or may not be in the log; read on to find out. Segment files never have this
-    /// outcome.
+    /// The batch may or may not be in the log; read the log to find out. Never the outcome of an
+    /// append to segment files.
     case unknown
 }
 

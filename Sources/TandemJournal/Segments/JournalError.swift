@@ -33,11 +33,11 @@ public struct JournalError: Error, Hashable, Sendable, CustomStringConvertible {
     public var path: String
     /// The offset in the file in bytes; nil if it does not apply.
     public var offset: UInt64?
-    /// The finding, and what was expected.
+    /// The problem, and what was expected.
     public var message: String
     /// The action that resolves the error.
     public var remedy: String
-    /// The failed call, if there was one.
+    /// The kernel call that failed, if there was one.
     public var cause: IOError?
 
     /// Creates an error from its components.
@@ -103,7 +103,7 @@ public struct JournalError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Runs file calls, and converts their errors to journal errors.
+/// Runs `body`, and converts its errors to journal errors.
 func converting<Value>(
     _ convert: (IOError) -> JournalError, _ body: () throws(IOError) -> Value
 ) throws(JournalError) -> Value {

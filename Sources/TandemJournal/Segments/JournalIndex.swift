@@ -24,7 +24,7 @@ public final class JournalIndex: Sendable {
     /// Creates an empty cache.
     public init() {}
 
-    /// Adds a mark for a batch, unless the last mark is close before it.
+    /// Adds a mark for a batch, unless the last mark is less than ``spacingBytes`` before it.
     func addMark(segment: UInt64, position: UInt64, offset: UInt64) {
         marks.withLock { marks in
             if let last = marks[segment]?.last, offset < last.offset + Self.spacingBytes { return }

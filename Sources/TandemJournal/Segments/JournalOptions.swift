@@ -11,7 +11,7 @@ public struct JournalOptions: Sendable {
     public var durability: Durability = .full
     /// The extent of verification when the journal is opened.
     public var verification: Verification = .tail
-    /// The first position of a new log; above 1 after a restore from a snapshot.
+    /// The first position of a new log; higher than 1 after a restore from a snapshot.
     public var firstPositionIfNew: UInt64 = 1
     /// Returns the keys by which payloads are found.
     ///
@@ -19,9 +19,7 @@ public struct JournalOptions: Sendable {
     public var payloadReading: PayloadReading?
     /// Returns the number with which a segment's checksums begin.
     ///
-    /// The number prevents anyone who merely supplies payloads from forging a batch.
-    ///
-    /// Random by default.
+    /// Random by default, which prevents anyone who merely supplies payloads from forging a batch.
     public var makeSalt: @Sendable () -> UInt32 = {
         ThisProcess.randomBytes(4).reduce(0) { $0 << 8 | UInt32($1) }
     }

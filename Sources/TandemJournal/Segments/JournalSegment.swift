@@ -1,10 +1,10 @@
-/// A segment of a journal, as retention sees it.
+/// The positions and the size of a segment, on which retention decides.
 public struct JournalSegment: Hashable, Sendable {
-    /// The position of its first payload.
+    /// The position of the first payload.
     public var first: UInt64
-    /// The position of its last payload; one below `first` if it has none.
+    /// The position of the last payload; one below `first` if the segment has none.
     public var last: UInt64
-    /// The size of its file.
+    /// The size of the file in bytes.
     public var bytes: UInt64
 
     /// Creates a segment from its components.

@@ -34,7 +34,8 @@ extension SegmentFile {
         return nil
     }
 
-    /// Returns a batch at or below the one that holds a position, by bisection between two offsets.
+    /// Returns a batch at or before the one that holds a position, by bisection between two
+    /// offsets.
     ///
     /// Reads a few windows, regardless of the segment's size; returns nil if no probe found a
     /// batch.
@@ -114,7 +115,7 @@ extension SegmentFile {
 extension UnsafeRawBufferPointer {
     /// The first multiple of eight with a batch's magic.
     fileprivate var firstMagic: Int? {
-        // Zeros are skipped in one step.
+        // A fast path for zeros.
         if isZero { return nil }
         return stride(from: 0, to: count - 3, by: SegmentFormat.alignment).first {
             get(UInt32.self, at: $0) == SegmentFormat.batchMagic

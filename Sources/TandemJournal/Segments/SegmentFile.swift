@@ -12,7 +12,7 @@ enum BatchRead {
 
 /// A segment opened for reading through a window of bytes.
 ///
-/// The type reports damage and leaves decisions to its callers.
+/// It reports damage, and leaves decisions to its callers.
 final class SegmentFile {
     /// The read-ahead of readers, in bytes.
     static let readerWindow = 65_536
@@ -45,7 +45,8 @@ final class SegmentFile {
             guard header.firstPosition == first else {
                 throw .damaged(
                     path, at: UInt64(SegmentFormat.Segment.firstPosition),
-                    "the header says first position \(header.firstPosition), the name \(first)")
+                    "the header has first position \(header.firstPosition), but the name has \(first)"
+                )
             }
             self.file = file
             self.header = header

@@ -4,7 +4,7 @@ import TandemIO
 ///
 /// The page `SegmentFormat` explains it; a test compares the two.
 ///
-/// Little-endian throughout. Each offset is derived from the previous one.
+/// All numbers are little-endian. Each offset is derived from the previous one.
 enum SegmentFormat {
     /// The format version that this code writes, and the only one it reads.
     static let version: UInt32 = 1
@@ -158,7 +158,7 @@ struct BatchHeader: Hashable {
     /// The size of the batch in the file.
     var frameBytes: Int { SegmentFormat.frameBytes(body: Int(length)) }
 
-    /// The position of its last payload.
+    /// The position of the batch's last payload.
     var lastPosition: UInt64 { firstPosition &+ UInt64(count) &- 1 }
 
     /// Decodes a header; checks only its magic.

@@ -2,7 +2,7 @@ package import TandemModel
 public import TandemQuery
 
 extension ListPlacements: WireCodable {
-    /// The smallest size of an object in bytes: its number and the end offset of its key.
+    /// The smallest encoded size of an object in bytes: its number and the end offset of its key.
     private static let minimumBytes = 12
 
     /// Appends the binary form column by column, so that a hundred thousand objects need only a few
@@ -28,8 +28,8 @@ extension ListPlacements: WireCodable {
 
     /// Reads the binary form or throws `CodingError`.
     ///
-    /// It also throws for an index beyond the names or the reached objects, and for runs that don't
-    /// cover all objects.
+    /// Also throws if an index exceeds the section names or the reached objects, or if the runs
+    /// don't cover all objects.
     package init(from reader: inout ByteReader) throws(CodingError) {
         let sections = try reader.names(limit: .max)
         let reached = try reader.references()
@@ -78,7 +78,7 @@ extension ListDetails: WireCodable {
 }
 
 extension ByteWriter {
-    /// Writes numbers of fixed size.
+    /// Writes numbers as a column of fixed-width integers.
     fileprivate mutating func column<Number: FixedWidthInteger & BitwiseCopyable>(
         _ numbers: [Number]
     ) {
@@ -117,8 +117,8 @@ extension ByteReader {
         let width = MemoryLayout<Number>.size
         let (size, isTooMuch) = count.multipliedReportingOverflow(by: width)
         let range = try consume(isTooMuch ? .max : size, "\(count) numbers of \(width) bytes")
-        // An empty array must not be made this way: its count would be written to the storage that
-        // all empty arrays share.
+        // An empty array must not be created this way: its count would be written to the storage
+        // that all empty arrays share.
         guard count > 0 else { return [] }
         return bytes.withUnsafeBytes { bytes in
             [Number](unsafeUninitializedCapacity: count) { numbers, made in
@@ -139,7 +139,7 @@ extension ByteReader {
         var last: UInt32 = 0
         for end in ends {
             guard end >= last else {
-                throw CodingError(expected: "ends of keys in order", offset: start)
+                throw CodingError(expected: "key end offsets in ascending order", offset: start)
             }
             last = end
         }

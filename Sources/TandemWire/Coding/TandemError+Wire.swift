@@ -20,7 +20,7 @@ extension TandemError: WireCodable {
         }
     }
 
-    /// Reads the binary form or throws `CodingError`, also for an unknown error code.
+    /// Reads the binary form; throws `CodingError` if it is invalid or the error code is unknown.
     package init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         guard let code = Code(rawValue: try reader.string()) else {

@@ -14,7 +14,7 @@ package struct WireError: Error, Hashable, Sendable, CustomStringConvertible {
         case frameTooLarge
         /// A message is longer than allowed.
         case messageTooLarge
-        /// No message of this type is sent in this direction.
+        /// The message type is unknown, or not allowed in this direction.
         case unknownType
         /// A message began before the previous one had ended.
         case interleaved

@@ -4,9 +4,9 @@ package import TandemModel
 package enum RequestIDRule: Hashable, Sendable {
     /// The id is 0: the message belongs to no request.
     case zero
-    /// The id is that of a request, never 0.
+    /// The id identifies a request, and is never 0.
     case request
-    /// The id is 0 or that of a request.
+    /// The id is 0 or identifies a request.
     case any
 }
 
@@ -20,15 +20,15 @@ package struct MessageRules: Hashable, Sendable {
     package var isQuestion = false
 }
 
-/// The message types of one direction, with the type bytes as raw values.
+/// The message types in one direction, with the type bytes as raw values.
 ///
-/// Together with ``rules`` it is the message table: frames are encoded, decoded and checked by it.
+/// Together with ``rules`` they form the message table, by which frames are encoded and checked.
 package protocol MessageKind: RawRepresentable<UInt8>, CaseIterable, Hashable, Sendable {
     /// The rules of the type.
     var rules: MessageRules { get }
 }
 
-/// The messages of one direction.
+/// The messages in one direction.
 package protocol WireMessage: Hashable, Sendable {
     /// The message types of the direction.
     associatedtype Kind: MessageKind

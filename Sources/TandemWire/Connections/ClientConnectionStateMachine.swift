@@ -3,9 +3,9 @@ package import TandemModel
 /// The state machine of a client's connection, as a value without socket or clock.
 ///
 /// The owner reports events and carries out the returned actions. The machine assigns request ids,
-/// records the requests in flight, and holds the session's cursor: the last announced position. A
+/// tracks the requests in flight, and holds the session's cursor: the last announced position. A
 /// push that names a different predecessor reveals a gap. The connection is then unusable, and the
-/// client must connect again and resume at the old ``cursor``. <doc:Protocol> has the table of
+/// client must connect again and resume after the old ``cursor``. <doc:Protocol> has the table of
 /// states.
 package struct ClientConnectionStateMachine: Hashable, Sendable {
     /// The state of the connection.
@@ -80,7 +80,7 @@ package struct ClientConnectionStateMachine: Hashable, Sendable {
 
     /// The state of the connection.
     package private(set) var state = State.connecting
-    /// The last announced position, at which to resume after the connection is lost.
+    /// The last announced position; the next connection resumes after it.
     package private(set) var cursor: UInt64
     private let hello: Hello
     private var requests = RequestTable()
@@ -95,7 +95,8 @@ package struct ClientConnectionStateMachine: Hashable, Sendable {
     /// The number of requests in flight.
     package var inFlightCount: Int { requests.count }
 
-    /// Whether another request may be sent: the connection is ready and below the limit.
+    /// Whether another request may be sent: the connection is ready, and fewer requests than the
+    /// limit are in flight.
     package var hasRoom: Bool { state == .ready && !requests.isFull }
 
     // MARK: Handshake
@@ -132,7 +133,7 @@ package struct ClientConnectionStateMachine: Hashable, Sendable {
         }
         guard let resume = hello.resume, resume.log == welcome.log,
             resume.epoch == welcome.epoch, resume.number <= welcome.position
-        else { return violated("the daemon resumed at another position than requested") }
+        else { return violated("the daemon resumed at a position that was not requested") }
         state = installsModel ? .installingModel : .ready
         return .resume
     }
@@ -180,8 +181,8 @@ package struct ClientConnectionStateMachine: Hashable, Sendable {
         return lastID
     }
 
-    /// Records the arrival of an answer or a chunk that announces `position`; nil announces
-    /// nothing.
+    /// Records the arrival of an answer or a chunk; moves the cursor to `position` if the message
+    /// announces one.
     package mutating func received(
         answer id: UInt32, position: UInt64?, isLast: Bool = true
     ) -> AnswerAction {

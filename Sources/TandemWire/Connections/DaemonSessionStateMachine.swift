@@ -31,7 +31,7 @@ package struct DaemonSessionStateMachine: Hashable, Sendable {
 
     /// The action required by a request.
     package enum RequestAction: Hashable, Sendable {
-        /// Carry the request out and answer it (``answered(id:position:isLast:)``).
+        /// Carry out the request and answer it (``answered(id:position:isLast:)``).
         case run
         /// Answer with this failure at once; the session continues.
         case refuse(TandemError)
@@ -55,7 +55,8 @@ package struct DaemonSessionStateMachine: Hashable, Sendable {
     package private(set) var cursor: UInt64 = 0
     private var requests = RequestTable()
 
-    /// Creates the machine of a newly accepted session with a limit of requests in flight.
+    /// Creates the machine of a new session that allows at most `requestsInFlight` requests in
+    /// flight.
     package init(requestsInFlight: Int = WireLimits.requestsInFlight) {
         requests.limit = requestsInFlight
     }
@@ -71,7 +72,7 @@ package struct DaemonSessionStateMachine: Hashable, Sendable {
         case .awaitingHello: break
         case .greeting, .ready:
             state = .closed
-            return .refuse(TandemError(.usage, "a connection must send one hello only"))
+            return .refuse(TandemError(.usage, "a connection must send only one hello"))
         case .closed: return .ignore
         }
         guard hello.protocolVersion == WireLimits.protocolVersion else {
@@ -131,8 +132,8 @@ package struct DaemonSessionStateMachine: Hashable, Sendable {
         return .run
     }
 
-    /// Records that an answer or a chunk that announces `position` is being sent; nil announces
-    /// nothing.
+    /// Records that an answer or a chunk is being sent; moves the cursor to `position` if the
+    /// message announces one.
     ///
     /// Returns false if the request is no longer in flight; don't send the answer then. The request
     /// stays in flight until its last chunk.

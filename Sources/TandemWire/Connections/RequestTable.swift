@@ -2,7 +2,7 @@ import TandemModel
 
 /// The ids of the requests in flight; at most ``SessionLimits/requestsInFlight``.
 ///
-/// Stored in an array, because there are only a few.
+/// Stored in an array, because a connection usually has only a few.
 struct RequestTable: Hashable, Sendable {
     private var ids: [UInt32] = []
     /// The largest number of requests in flight.

@@ -7,13 +7,14 @@ import TandemModel
 package struct AnswerAssembler: Sendable {
     private var begun: [UInt32: FetchAnswer] = [:]
 
-    /// Creates an assembler that has not received any answer yet.
+    /// Creates an assembler without unfinished answers.
     package init() {}
 
-    /// Returns the answer completed by a message, or nil if there is none.
+    /// Returns the answer that a message completes, or nil if it completes none.
     ///
     /// A message that is not chunked is returned unchanged, and a last chunk returns the assembled
-    /// answer. The result is nil for other chunks, and for chunks of an unknown answer.
+    /// answer. The result is nil for the head, for other chunks, and for chunks of an unknown
+    /// answer.
     package mutating func consume(_ envelope: Envelope<DaemonMessage>) -> Envelope<DaemonMessage>? {
         switch envelope.message {
         case .fetched(let head) where head.hasMore:

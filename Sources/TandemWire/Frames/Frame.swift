@@ -2,15 +2,15 @@ import TandemModel
 
 /// The constants of a frame: a header of 12 bytes and a payload; see <doc:Protocol>.
 package enum Frame {
-    /// The offset of the payload's length, which has 4 bytes.
+    /// The offset of the payload's length (4 bytes).
     package static let lengthOffset = 0
-    /// The offset of the message type, which has 1 byte.
+    /// The offset of the message type (1 byte).
     package static let typeOffset = lengthOffset + 4
-    /// The offset of the flags, which have 1 byte.
+    /// The offset of the flags (1 byte).
     package static let flagsOffset = typeOffset + 1
-    /// The offset of the 2 reserved bytes, which are always 0.
+    /// The offset of the reserved bytes (2 bytes, always 0).
     package static let reservedOffset = flagsOffset + 1
-    /// The offset of the request id, which has 4 bytes.
+    /// The offset of the request id (4 bytes).
     package static let idOffset = reservedOffset + 2
     /// The length of the header in bytes.
     package static let headerBytes = idOffset + 4
@@ -54,7 +54,7 @@ package struct FrameHeader: Hashable, Sendable {
 
     /// Decodes the 12 bytes at `offset`, which must exist.
     ///
-    /// Throws ``WireError`` for flags and reserved bits that this version does not know.
+    /// Throws ``WireError`` for unknown flags, and for reserved bytes that are not 0.
     init(at offset: Int, of bytes: [UInt8]) throws(WireError) {
         precondition(
             offset >= 0 && offset <= bytes.count - Frame.headerBytes,

@@ -1,4 +1,4 @@
-/// The received bytes that are not yet consumed.
+/// A buffer of received bytes that are not consumed yet.
 ///
 /// Consumed bytes stay at the front until they make up half of the array. Each byte is therefore
 /// moved at most once on average, whatever the sizes of the appended pieces.
@@ -12,7 +12,8 @@ struct FrameBuffer: Sendable {
     /// The number of bytes that are not consumed.
     var count: Int { bytes.count - start }
 
-    /// Appends bytes; first moves the remaining bytes to the front if they are the smaller part.
+    /// Appends bytes; first moves the remaining bytes to the front if they are less than half of
+    /// the array.
     mutating func append(_ more: UnsafeRawBufferPointer) {
         if start == bytes.count {
             bytes.removeAll(keepingCapacity: true)

@@ -20,16 +20,16 @@ package typealias ClientMessageDecoder = FrameDecoder<ClientMessage>
 /// The decoder of a client.
 package typealias DaemonMessageDecoder = FrameDecoder<DaemonMessage>
 
-/// A decoder that turns received bytes into messages; `Message` determines the side.
+/// A decoder that turns received bytes into messages; `Message` determines the direction.
 ///
 ///     var decoder = ClientMessageDecoder()
 ///     decoder.append(received)
 ///     while let envelope = try decoder.next() { handle(envelope) }
 ///
 /// Every length is compared with its limit when the header is complete, before memory is reserved
-/// for it. The messages don't depend on how the bytes are split. Cost: constant per byte. If all
-/// messages are removed after each append, the buffer holds at most one frame, the bytes of one
-/// append, and one unfinished message.
+/// for it. The result does not depend on how the bytes are split into appends. Cost: constant per
+/// byte. If ``next()`` is called until it returns nil after each append, the buffer holds at most
+/// one frame, the bytes of one append, and one unfinished message.
 package struct FrameDecoder<Message: WireMessage>: Sendable {
     private var input = FrameBuffer()
     private var step = DecodeState.header
@@ -91,8 +91,8 @@ package struct FrameDecoder<Message: WireMessage>: Sendable {
 
     /// Returns the next complete message, or nil if more bytes are needed.
     ///
-    /// Throws ``WireError`` on a violation of the protocol, and the same error from then on: close
-    /// the connection.
+    /// Throws ``WireError`` on a violation of the protocol, and again on every later call. The
+    /// connection must then be closed.
     @specialized(where Message == ClientMessage)
     @specialized(where Message == DaemonMessage)
     package mutating func next() throws(WireError) -> Envelope<Message>? {
@@ -173,10 +173,11 @@ package struct FrameDecoder<Message: WireMessage>: Sendable {
 
     private func check(_ header: FrameHeader) throws(WireError) {
         guard let rules = Message.Kind(rawValue: header.type)?.rules else {
-            throw violation(.unknownType, "the peer must not send this type", header)
+            throw violation(.unknownType, "the peer must not send messages of this type", header)
         }
         guard rules.requestID.allows(header.id) else {
-            throw violation(.badFrame, "the request id does not fit the type", header)
+            throw violation(
+                .badFrame, "the request id is not allowed for this message type", header)
         }
         guard header.length <= frameBytes else {
             throw violation(

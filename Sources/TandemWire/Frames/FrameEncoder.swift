@@ -1,6 +1,6 @@
 import TandemModel
 
-/// An encoder of messages as frames.
+/// An encoder that writes messages as frames.
 ///
 ///     var output: [UInt8] = []
 ///     try FrameEncoder.encode(ClientMessage.status, id: 7, into: &output)
@@ -8,10 +8,10 @@ package enum FrameEncoder {
     /// Appends a message as frames.
     ///
     /// The frames have at most `frameBytes` of payload, and the message at most `messageBytes`.
-    /// Throws ``WireError`` if the message exceeds this or the limit of its type; `output` is then
-    /// unchanged. Traps if the id does not fit the type (0 for hello, welcome and pushes; not 0 for
-    /// requests and answers). Cost: the payload is written once; a message of several frames is
-    /// copied once more.
+    /// Throws ``WireError`` if the message exceeds `messageBytes` or the limit of its type;
+    /// `output` is then unchanged. Traps if the id is not allowed for the type: it must be 0 for
+    /// hello, welcome and pushes, and not 0 for requests and answers. Cost: the payload is written
+    /// once; a message of several frames is copied once more.
     @specialized(where Message == ClientMessage)
     @specialized(where Message == DaemonMessage)
     package static func encode<Message: WireMessage>(

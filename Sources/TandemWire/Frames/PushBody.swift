@@ -4,7 +4,7 @@ package import TandemModel
 /// reference.
 ///
 /// A push consists of a head of ``headBytes``, which names the session's predecessor, and this
-/// body. If the transaction fits into one frame, the body is its bytes, in the same storage.
+/// body. If the transaction fits into one frame, the body shares the storage of its bytes.
 ///
 ///     let body = try PushBody(transaction)
 ///     body.appendHead(previous: 17, to: &output)

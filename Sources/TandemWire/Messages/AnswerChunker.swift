@@ -1,8 +1,8 @@
 import TandemModel
 import TandemQuery
 
-/// A chunker that splits the answer to a fetch into messages: the answer itself, or its head and
-/// its chunks.
+/// A chunker that splits the answer to a fetch into messages: one for a small answer, otherwise a
+/// head and chunks.
 ///
 ///     var parts = AnswerChunker(answer)
 ///     while let message = parts.nextMessage() { send(message) }

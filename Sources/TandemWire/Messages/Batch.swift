@@ -1,7 +1,8 @@
 package import TandemModel
 package import TandemQuery
 
-/// A request to delete all objects of a fetch request, or to change all of them in the same way.
+/// A request to delete all objects that match a fetch request, or to set the same values in all of
+/// them.
 ///
 /// The daemon processes it as several transactions of at most ``WireLimits/batchObjects`` objects,
 /// between the saves of other clients.

@@ -2,9 +2,9 @@ package import TandemModel
 
 /// A chunk of a batch insert: some of its rows, in order.
 ///
-/// The daemon inserts them as one or more transactions, each of which records how many rows of the
-/// batch are done (``BatchProgress/done``). Rows that are already done are skipped, so a chunk may
-/// be sent again.
+/// The daemon inserts the rows in one or more transactions, each of which records how many rows of
+/// the batch are done (``BatchProgress/done``). Rows that are already done are skipped, so a chunk
+/// may be sent again.
 package struct BatchInsert: WireCodable {
     /// A row to insert.
     package struct Row: WireCodable {
@@ -35,16 +35,17 @@ package struct BatchInsert: WireCodable {
     package var author: String?
     /// The name of the context.
     package var context: String
-    /// The policy for rows whose unique values an existing object already has.
+    /// The policy for rows that have the same unique values as an existing object.
     package var policy: MergePolicy
     /// The version of the model to which the slots of the values belong; see
     /// ``SaveRequest/modelVersion``.
     package var modelVersion: UInt16
     /// The entity of the new objects.
     package var entity: EntityTag
-    /// The number of rows of the batch before these.
+    /// The number of the batch's rows before this chunk.
     package var first: UInt64
-    /// The hash of the rows before these; for the first chunk, the hash of entity and policy.
+    /// The hash of the batch's rows before this chunk; for the first chunk, the hash of entity and
+    /// policy.
     package var before: StableHash
     /// The rows, at most ``WireLimits/batchObjects``.
     ///
@@ -52,7 +53,8 @@ package struct BatchInsert: WireCodable {
     package var rows: [Row]
     /// Whether the batch has no more rows.
     package var isLast: Bool
-    /// Whether the answer lists all evaluated rows that can't be inserted, rather than the first.
+    /// Whether the answer lists all evaluated rows that can't be inserted, rather than only the
+    /// first.
     package var namesRefused: Bool
     /// The position in the last answer of this batch; 0 before the first.
     package var after: UInt64
@@ -139,7 +141,7 @@ extension BatchInsert.Row {
         writer.list(links) { $0.link($1) }
     }
 
-    /// Reads the binary form or throws `CodingError`, also for a row that removes links.
+    /// Reads the binary form; throws `CodingError` if it is invalid or the row removes links.
     package init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         number = try reader.uint64()

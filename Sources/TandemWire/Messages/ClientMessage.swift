@@ -13,9 +13,9 @@ package indirect enum ClientMessage: WireMessage {
     case read(Read)
     /// A transaction to write; answered by `saved`.
     case save(SaveRequest)
-    /// A request for the changes of lists; answered by `verdicts`.
+    /// A request for the changes to lists; answered by `verdicts`.
     case verdicts(VerdictRequest)
-    /// A wait for a position; answered by `synced`.
+    /// A request to wait for a position; answered by `synced`.
     case sync(Sync)
     /// A request for past transactions; answered by `history`.
     case history(HistoryRequest)
@@ -27,8 +27,8 @@ package indirect enum ClientMessage: WireMessage {
     case status
     /// A request for the content of a blob; answered by `blob`.
     case blob(BlobReference)
-    /// A request to end another client's connection, by its number in the status; answered by
-    /// `disconnected`.
+    /// A request to end another client's connection; answered by `disconnected`. The client is
+    /// identified by its number in the status.
     ///
     /// If `request` is given, the connection stays open, and only that request (see ``isQuestion``)
     /// is cancelled; 0 cancels all of its requests.
@@ -36,7 +36,7 @@ package indirect enum ClientMessage: WireMessage {
     /// A request to register, acknowledge for, reset or remove a consumer of the journal; answered
     /// by `consumer`.
     case consumer(ConsumerRequest)
-    /// A request to delete or change all objects of a fetch request; answered by `batched`.
+    /// A request to delete or change all objects that match a fetch request; answered by `batched`.
     case batch(Batch)
     /// A request to take, move or release a pin; answered by `pinned`.
     case pin(PinRequest)
@@ -49,7 +49,8 @@ package indirect enum ClientMessage: WireMessage {
     /// A request to cancel the request with the same id, which must be a read-only one
     /// (``isQuestion``).
     ///
-    /// The cancelled request is then answered by `failure`, or as usual if it was already done.
+    /// The cancelled request is then answered by `failure`, or as usual if it had already
+    /// completed.
     case cancel
     /// A request to reload the daemon's configuration; answered by `status`.
     case reload

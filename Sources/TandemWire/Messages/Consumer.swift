@@ -2,8 +2,8 @@ package import TandemModel
 
 /// A request to register, acknowledge for, reset or remove a named consumer of the journal.
 ///
-/// A consumer keeps segments from being removed by retention, up to the daemon's cap. It belongs to
-/// the user who registered it.
+/// Retention keeps the segments that a consumer needs, up to the daemon's cap. A consumer belongs
+/// to the user who registered it.
 package struct ConsumerRequest: WireCodable {
     /// The consumer's name, of 1 to 128 bytes without control characters.
     package var name: String
@@ -12,16 +12,15 @@ package struct ConsumerRequest: WireCodable {
 
     /// The actions on a consumer.
     package enum Action: Hashable, Sendable {
-        /// Registers a consumer that needs everything after a position, or after the tail if it is
-        /// nil.
+        /// Registers a consumer that needs everything after a position; nil means the tail.
         ///
-        /// A registered consumer keeps its position unless it is expired.
+        /// A consumer that is already registered keeps its position unless it is expired.
         case register(at: Position?)
         /// Acknowledges everything up to a position.
         case acknowledge(Position)
         /// Removes the consumer.
         case remove
-        /// Moves the consumer to a position, forward or back, or to the tail if it is nil.
+        /// Moves the consumer to a position, forward or back; nil means the tail.
         case reset(to: Position?)
     }
 
@@ -68,8 +67,8 @@ package struct ConsumerRequest: WireCodable {
 
 /// The answer to ``ConsumerRequest``.
 package struct ConsumerAnswer: WireCodable {
-    /// The last acknowledged position, or that of a removed consumer; nil if there was none to
-    /// remove.
+    /// The consumer's last acknowledged position, also after its removal; nil if there was no
+    /// consumer to remove.
     package var acknowledged: UInt64?
 
     /// Creates an answer about a consumer that has acknowledged everything up to a position.

@@ -49,7 +49,7 @@ package indirect enum DaemonMessage: WireMessage {
     case inserted(BatchInsertAnswer)
     /// The answer to `explain`.
     case explained(ExplainAnswer)
-    /// The answer to `vacuum`: the removed segments, and the holders of others.
+    /// The answer to `vacuum`: the removed segments, and the readers that need the selected ones.
     case vacuumed(VacuumAnswer)
 
     /// The message types of daemons; the type bytes never change.

@@ -11,7 +11,7 @@ package struct EncodedOperations: Hashable, Sendable {
 
     /// Returns the operations as values.
     ///
-    /// Throws `CodingError` only for bytes that no ``SaveOperation`` can have.
+    /// Throws `CodingError` only for bytes that do not encode operations.
     package func decoded() throws(CodingError) -> [SaveOperation] {
         var reader = ByteReader(bytes)
         return try reader.list(of: SaveOperation.self, itemBytes: SaveOperation.minimumBytes)
@@ -56,7 +56,7 @@ package struct SaveOperationWriter: Sendable {
         writer.count(values)
     }
 
-    /// Writes a deletion, which is complete by itself.
+    /// Writes a deletion, which has no values or links.
     package mutating func delete(_ object: ObjectReference, baseVersion: UInt64) {
         written += 1
         writer.delete(object, baseVersion)
@@ -73,12 +73,12 @@ package struct SaveOperationWriter: Sendable {
         writer.saveValue(slot, value, base: base)
     }
 
-    /// Writes the links, which end an insert or update.
+    /// Writes the links, which complete an insert or update.
     package mutating func links(_ links: [LinkChange]) { writer.list(links) { $0.link($1) } }
 
-    /// Returns everything that was written.
+    /// Returns the operations written.
     ///
-    /// Traps unless the number of operations is the one announced.
+    /// Traps unless as many operations as announced were written.
     package consuming func finish() -> EncodedOperations {
         precondition(written == count, "\(count) operations were announced, \(written) written.")
         return EncodedOperations(count: count, inserts: inserts, bytes: writer.bytes)
@@ -88,7 +88,7 @@ package struct SaveOperationWriter: Sendable {
 // MARK: The form of an operation
 
 extension ByteWriter {
-    /// Writes the kind of an insert and its object.
+    /// Writes the kind byte of an insert, and its object.
     mutating func beginInsert(_ object: ObjectReference) {
         filled(11) {
             $0.storeBytes(of: 1, as: UInt8.self)

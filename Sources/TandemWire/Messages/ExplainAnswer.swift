@@ -87,7 +87,7 @@ extension ByteReader {
         let start = offset
         let place = Int(try uint8())
         guard FetchPlanStep.Access.allCases.indices.contains(place) else {
-            throw CodingError(expected: "a way to find objects", offset: start)
+            throw CodingError(expected: "an access path", offset: start)
         }
         return FetchPlanStep(
             entity: entity, access: FetchPlanStep.Access.allCases[place],

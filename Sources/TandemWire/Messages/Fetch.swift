@@ -1,7 +1,7 @@
 public import TandemModel
 package import TandemQuery
 
-/// A request for the objects of a fetch request.
+/// A request for the objects that match a fetch request.
 package struct Fetch: WireCodable {
     /// The data to return for the objects.
     package enum Kind: UInt8, Hashable, Sendable, CaseIterable {
@@ -9,9 +9,9 @@ package struct Fetch: WireCodable {
         case rows
         /// References only.
         case references
-        /// Only their number.
+        /// The number of objects only.
         case count
-        /// Some of their values, or aggregates over groups.
+        /// Values of some properties, or aggregates over groups.
         case columns
         /// The rows, or the objects' placements if there are many; used to open a list.
         case list
@@ -21,7 +21,7 @@ package struct Fetch: WireCodable {
     package var request: FetchDescriptor
     /// The data to return for the objects.
     package var kind: Kind
-    /// The to-one key paths; rows of the objects they reach are returned too.
+    /// The to-one key paths whose target objects are returned too, as rows.
     package var related: [[String]]
     /// The entities added to the session's interests at or below the answer's position.
     package var interests: [EntityTag]
@@ -86,7 +86,7 @@ package struct Fetch: WireCodable {
         }
         guard (columns != nil) == (kind == .columns) else {
             throw CodingError(
-                expected: "columns with a fetch of columns only", offset: columnsStart)
+                expected: "columns if and only if the kind is columns", offset: columnsStart)
         }
         let listStart = reader.offset
         list = try reader.optional { reader throws(CodingError) in
@@ -94,7 +94,7 @@ package struct Fetch: WireCodable {
         }
         guard (list != nil) == (kind == .list) else {
             throw CodingError(
-                expected: "details of a list with a fetch of one only", offset: listStart)
+                expected: "list details if and only if the kind is list", offset: listStart)
         }
     }
 }
@@ -118,10 +118,11 @@ package struct FetchAnswer: WireCodable {
     package var related: [StoredObject]
     /// The rows of values in order, for ``Fetch/Kind/columns``; each row has a value per column.
     package var values: [[Value]]
-    /// The placements of the objects, for a ``Fetch/Kind/list`` of more objects than the limit of
-    /// rows.
+    /// The placements of the objects, for a ``Fetch/Kind/list`` of more than
+    /// `ListDetails.rowsUpTo` objects.
     package var places: ListPlacements?
-    /// Whether the objects follow in chunks (``FetchedChunk``); the answer itself then has none.
+    /// Whether the objects follow in chunks (``FetchedChunk``); the answer itself then contains
+    /// none.
     package var hasMore: Bool
 
     /// Creates an answer with the given content.

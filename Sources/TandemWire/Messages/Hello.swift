@@ -10,7 +10,7 @@ package struct Hello: WireCodable {
     package var model: String?
     /// The last position that the client has seen, after which to resume; nil to start at the tail.
     package var resume: Position?
-    /// The entities whose transactions are pushed, by name; subentities are listed too.
+    /// The entities whose transactions are pushed, by name; subentities must be listed too.
     package var interests: [String]
     /// The number of object numbers to lease with the welcome; nil for the daemon's default.
     ///
@@ -117,7 +117,8 @@ package struct Welcome: WireCodable {
         limits.encode(into: &writer)
     }
 
-    /// Reads the binary form or throws `CodingError`, also for another version.
+    /// Reads the binary form; throws `CodingError` if it is invalid or has another protocol
+    /// version.
     package init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         protocolVersion = try reader.uint16()
@@ -141,7 +142,7 @@ package struct Welcome: WireCodable {
 package struct Lease: WireCodable {
     /// The first number.
     package var first: UInt64
-    /// The number of object numbers; the block never exceeds the largest number.
+    /// The number of object numbers; the block never extends beyond the largest number.
     package var count: UInt32
     /// The epoch at whose end the block expires.
     package var epoch: UInt32

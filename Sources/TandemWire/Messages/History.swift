@@ -1,8 +1,8 @@
 package import TandemModel
 
-/// A request to be answered when the daemon's durable tail has reached a number.
+/// A request that is answered once the durable tail has reached a position.
 package struct Sync: WireCodable {
-    /// The number; 0 is answered immediately.
+    /// The number of the position; 0 is answered immediately.
     package var number: UInt64
     /// The time after which the request fails with `timeout`.
     package var timeoutMilliseconds: UInt32
@@ -28,9 +28,9 @@ package struct Sync: WireCodable {
 
 /// A request for past transactions.
 package struct HistoryRequest: WireCodable {
-    /// The number after which transactions are requested.
+    /// The number of the position after which transactions are requested.
     package var from: UInt64
-    /// The last requested number; 0 means the journal's tail.
+    /// The number of the last requested position; 0 means the journal's tail.
     package var to: UInt64
     /// The requested entities; empty for all.
     package var interests: [EntityTag]
@@ -75,13 +75,13 @@ package struct HistoryRequest: WireCodable {
 /// The answer does not announce its position, so it does not affect the predecessors that pushes
 /// name.
 package struct History: WireCodable {
-    /// The number up to which the answer is complete.
+    /// The number of the position up to which the answer is complete.
     package var position: UInt64
     /// The transactions in order, with only the chunks of the requested entities.
     package var transactions: [EncodedTransaction]
     /// Whether all requested transactions are included; if false, request the rest from `position`.
     package var isComplete: Bool
-    /// The oldest number that the journal still has.
+    /// The number of the oldest position in the journal.
     package var first: UInt64
 
     /// Creates an answer with the given content.

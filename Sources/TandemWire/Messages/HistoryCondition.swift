@@ -24,7 +24,7 @@ package struct HistoryCondition: WireCodable {
     package var since: Int64?
     /// The end of the time range, exclusive, in microseconds since 1970.
     package var until: Int64?
-    /// Whether only the installations of models are requested, which every other request includes.
+    /// Whether only installed models are requested; all other requests include them too.
     package var isOfModels: Bool
 
     /// Creates a condition from its parts; a condition without parts is always satisfied.

@@ -1,10 +1,10 @@
 package import TandemModel
 
-/// A piggybacked read, answered at the position of the verdicts requested with it.
+/// A read that is sent with a request for verdicts and answered at the same position.
 ///
 /// A context whose lists need verdicts merges up to the position of the verdicts. While other
-/// clients save, that position is always later than the answer to a separate read sent earlier. If
-/// both are in one request, the answers have the same position.
+/// clients save, that position is always later than the position of a separate read sent earlier.
+/// In one request, both are answered at the same position.
 package enum PiggybackedRead: WireCodable {
     /// A fetch.
     case fetch(Fetch)
@@ -29,7 +29,7 @@ package enum PiggybackedRead: WireCodable {
         switch try reader.uint8() {
         case 0: self = .fetch(try Fetch(from: &reader))
         case 1: self = .read(try Read(from: &reader))
-        default: throw CodingError(expected: "a read beside verdicts", offset: start)
+        default: throw CodingError(expected: "a piggybacked read", offset: start)
         }
     }
 }
@@ -59,7 +59,7 @@ package enum PiggybackedAnswer: WireCodable {
         switch try reader.uint8() {
         case 0: self = .fetched(try FetchAnswer(from: &reader))
         case 1: self = .objects(try ReadAnswer(from: &reader))
-        default: throw CodingError(expected: "an answer beside verdicts", offset: start)
+        default: throw CodingError(expected: "the answer to a piggybacked read", offset: start)
         }
     }
 }

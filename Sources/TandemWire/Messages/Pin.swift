@@ -1,10 +1,10 @@
 package import TandemModel
 
-/// A request to take, move or release a pin, which is a position at which a client keeps reading
-/// while others save.
+/// A request to take, move or release a pin: a position at which a client keeps reading while
+/// others save.
 ///
-/// A pin is a lease. It keeps segments from being removed by retention, and ends after a time and
-/// with its connection. Reads refer to it by ``Fetch/lease`` and ``Read/lease``.
+/// A pin is a lease: while it lasts, retention keeps the segments that it needs. It ends after a
+/// limited time, or with its connection. Reads refer to it by ``Fetch/lease`` and ``Read/lease``.
 package struct PinRequest: WireCodable {
     /// The pin's number, which the client chooses; not 0.
     package var lease: UInt32

@@ -3,7 +3,7 @@ package import TandemModel
 /// A transaction that matches the session's interests.
 ///
 /// `previous` is the last position announced to the session, by a push or by an answer. A receiver
-/// with another cursor has missed a transaction.
+/// whose cursor differs has missed a transaction.
 package struct TransactionPush: WireCodable {
     /// The last position announced before this one.
     package var previous: UInt64

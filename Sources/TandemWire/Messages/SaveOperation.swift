@@ -40,7 +40,7 @@ package enum SaveOperation: WireCodable {
         }
     }
 
-    /// Reads the binary form or throws `CodingError`, also for an insert that removes links.
+    /// Reads the binary form; throws `CodingError` if it is invalid or an insert removes links.
     package init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         let kind = try reader.uint8()

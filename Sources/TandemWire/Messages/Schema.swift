@@ -35,7 +35,7 @@ package struct SchemaRequest: WireCodable {
         model = try reader.optionalString()
         let start = reader.offset
         guard let purpose = Purpose(rawValue: try reader.uint8()) else {
-            throw CodingError(expected: "a purpose of a model", offset: start)
+            throw CodingError(expected: "the purpose of a model", offset: start)
         }
         self.purpose = purpose
     }

@@ -3,8 +3,8 @@ package import TandemModel
 /// The limits that a client has to observe; part of the welcome.
 ///
 /// A daemon may be configured to accept less than ``WireLimits`` allows, but never larger frames or
-/// messages. A client that exceeds a limit is refused with `limitExceeded`, or disconnected if a
-/// frame or message is too large.
+/// messages. A request that exceeds a limit is refused with `limitExceeded`; a frame or message
+/// that is too large closes the connection.
 package struct SessionLimits: WireCodable {
     /// The largest payload of a frame from the client, in bytes.
     package var frameBytes: Int
@@ -36,7 +36,7 @@ package struct SessionLimits: WireCodable {
         }
     }
 
-    /// Reads the binary form or throws `CodingError`, also for a limit of 0.
+    /// Reads the binary form; throws `CodingError` if it is invalid or has a limit of 0.
     package init(from reader: inout ByteReader) throws(CodingError) {
         frameBytes = try Self.limit(&reader)
         messageBytes = try Self.limit(&reader)

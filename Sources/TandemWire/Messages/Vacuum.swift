@@ -6,12 +6,12 @@ package import TandemModel
 /// A segment is selected if it exceeds any of the bounds. Without `isForced`, segments that a
 /// consumer, a client or a pin needs are kept.
 package struct VacuumRequest: WireCodable {
-    /// The size in bytes to which the journal is to shrink; nil for any size.
+    /// The size in bytes to which the journal is to shrink; nil for no bound.
     package var keepBytes: UInt64?
     /// The age in seconds above which segments are selected, measured by their last transaction;
-    /// nil for any age.
+    /// nil for no bound.
     package var keepSeconds: UInt64?
-    /// The position below which segments have to end to be selected; nil for no bound.
+    /// The position below which a segment must end to be selected; nil for no bound.
     package var before: UInt64?
     /// Whether readers that need selected segments are expired, instead of holding the segments
     /// back.
@@ -75,7 +75,7 @@ package struct VacuumAnswer: WireCodable {
         package enum Kind: UInt8, Hashable, Sendable, CaseIterable {
             /// A registered consumer.
             case consumer = 1
-            /// A connected client to which that part has not been sent yet.
+            /// A connected client to which the part has not been sent yet.
             case client
             /// A client that reads at an earlier position.
             case pin

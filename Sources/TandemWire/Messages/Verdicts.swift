@@ -129,7 +129,7 @@ package struct Verdict: WireCodable {
     package var object: ObjectReference
     /// Whether the candidate is now in the list.
     package var matches: Bool
-    /// Whether a refresh path reaches different values than at the request's position.
+    /// Whether values at refresh key paths have changed since the request's position.
     package var refreshed: Bool
     /// The row's version; 0 if the object was deleted.
     package var version: UInt64

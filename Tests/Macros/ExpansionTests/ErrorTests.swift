@@ -1,6 +1,6 @@
 import Testing
 
-/// The errors of the macros, with their places and fixes.
+/// The errors of the macros, with their locations and fixes.
 struct ErrorTests {
     /// Expects an error in a class whose properties begin in the second line.
     private func expectError(
@@ -36,7 +36,7 @@ struct ErrorTests {
         "Codable", "Comparable", "Combine.ObservableObject", "CustomStringConvertible",
         "Comparable, Codable",
     ])
-    func `a protocol is no superclass`(name: String) {
+    func `a protocol is not a superclass`(name: String) {
         expectErrors(
             "@Model\nclass Team: \(name) {}",
             ["2:7: `Team` has no superclass; write `class Team: ManagedObject`"],
@@ -47,7 +47,7 @@ struct ErrorTests {
         "Identifiable", "Hashable", "Equatable", "Observable", "Sendable", "@unchecked Sendable",
         "CustomDebugStringConvertible",
     ])
-    func `the protocols of every object are not declared again`(name: String) {
+    func `the fix for a missing superclass drops conformances that every object has`(name: String) {
         let errors = ["2:7: `Team` has no superclass; write `class Team: ManagedObject`"]
         expectErrors(
             "@Model\nclass Team: \(name) {}", errors,
@@ -55,7 +55,7 @@ struct ErrorTests {
         expectErrors(
             "@Model\nclass Team: Comparable, \(name) {}", errors,
             fixed: "@Model\nclass Team: ManagedObject, Comparable {}")
-        // The compiler reports the order.
+        // The compiler reports a superclass that is not first.
         expectErrors("@Model\nclass Team: \(name), ManagedObject {}", [])
     }
 
@@ -76,13 +76,13 @@ struct ErrorTests {
             ["1:16: the parent is not the superclass `Book`; write `parent: Book.self`"])
     }
 
-    @Test func `a class with an entity is not generic`() {
+    @Test func `a class with an entity must not be generic`() {
         expectErrors(
             "@Model class Team<T>: ManagedObject {}",
             ["1:18: a class with an entity cannot be generic"])
     }
 
-    @Test func `a name is a plain literal`() {
+    @Test func `a name must be a plain literal`() {
         expectErrors(
             "@Model(\"T\\(1)\") class Team: ManagedObject {}",
             ["1:8: a name must be a string literal without interpolation"])
@@ -109,7 +109,7 @@ struct ErrorTests {
         expectError("var date = make()", "2:5: `date` has no type; write `var date: …`")
     }
 
-    @Test func `a constant is no property`() {
+    @Test func `a constant can't be a property`() {
         expectError(
             "let name: String",
             "2:1: a property of an entity must be a `var`; write `@Transient` before a constant",
@@ -120,7 +120,7 @@ struct ErrorTests {
         "(Int, Int)", "[String: Int]", "Dictionary<String, Int>", "() -> Void", "Any",
         "any Hashable", "String!", "Int??",
     ])
-    func `types without an attribute type`(type: String) {
+    func `a type that can't be an attribute is an error`(type: String) {
         expectError(
             "var a: \(type)",
             "2:8: `\(type)` cannot be the type of an attribute; write `@Transient` before the property to leave it out"
@@ -133,7 +133,7 @@ struct ErrorTests {
         ("CGFloat", "Double"), ("Character", "String"), ("Substring", "String"),
         ("[UInt8]", "Data"), ("[UInt8]?", "Data?"), ("Swift.Int32", "Int"),
     ])
-    func `types with an alternative`(type: String, alternative: String) {
+    func `an error about a type suggests a supported one`(type: String, alternative: String) {
         expectError(
             "var a: \(type)",
             "2:8: `\(type)` cannot be the type of an attribute; write `\(alternative)`",
@@ -144,7 +144,7 @@ struct ErrorTests {
         "[String]", "Set<Int>", "[String]?", "Array<Foundation.Date>", "[[String: Int]]",
         "[[Player]]", "Set<Int?>", "[(Int, Int)]",
     ])
-    func `collections of values have no attribute type`(type: String) {
+    func `a collection of values can't be an attribute`(type: String) {
         let message =
             "`\(type)` cannot be the type of an attribute or a relationship; wrap it in a struct that conforms to `CodableAttribute`"
         expectError("var tags: \(type)", "2:11: \(message)")
@@ -152,14 +152,14 @@ struct ErrorTests {
             "@Relationship(inverse: \\.count) var tags: \(type)", "2:43: \(message)")
     }
 
-    @Test func `a collection of optionals is no relationship`() {
+    @Test func `a collection of optionals can't be a relationship`() {
         expectError(
             "@Relationship(inverse: \\.a) var a: [Team?]",
             "2:36: `[Team?]` cannot be the type of a relationship; write `[Team]`",
             fixed: "@Relationship(inverse: \\.a) var a: [Team]")
     }
 
-    @Test func `a URL is optional`() {
+    @Test func `a URL must be optional`() {
         expectError(
             "var a: URL", "2:8: an attribute of type `URL` must be optional; write `URL?`",
             fixed: "var a: URL?")
@@ -173,7 +173,7 @@ struct ErrorTests {
         ("UUID", "UUID()"), ("UUID", "UUID.init()"), ("UUID", "Foundation.UUID()"),
         ("UUID", ".init()"),
     ])
-    func `a default is a constant`(type: String, value: String) {
+    func `a default must be a constant`(type: String, value: String) {
         expectError(
             "var a: \(type) = \(value)",
             "2:15: the default of an attribute must be a constant; set `a` after each insert instead"
@@ -184,13 +184,13 @@ struct ErrorTests {
         )
     }
 
-    @Test func `a declaration has one property`() {
+    @Test func `a declaration must have a single property`() {
         let message = "each property of an entity needs its own declaration; split this declaration"
         expectError("var a: Int, b: Int", "2:5: \(message)")
         expectError("var (a, b): (Int, Int)", "2:5: \(message)")
     }
 
-    @Test func `lazy and weak properties have no attribute`() {
+    @Test func `lazy and weak properties can't be attributes`() {
         for kind in ["lazy", "weak"] {
             expectError(
                 "\(kind) var a: Int? = 3",
@@ -199,7 +199,7 @@ struct ErrorTests {
         }
     }
 
-    @Test func `stored names are distinct`() {
+    @Test func `stored names must be distinct`() {
         expectError(
             "var area: String\n@Attribute(\"area\") var zone: String",
             "3:24: `area` and `zone` are both stored as `area`; give one of them another name")
@@ -223,7 +223,7 @@ struct ErrorTests {
             "2:1: `@Model` adds `@Managed`; remove it from the property")
     }
 
-    @Test func `an entity does not depend on the build`() {
+    @Test func `an entity must not depend on the build configuration`() {
         expectError(
             "#if DEBUG\nvar a: Int\nvar b: Int { 3 }\n#endif",
             "3:1: an entity must be the same in every build; move the property out of `#if`")
@@ -271,14 +271,14 @@ struct ErrorTests {
     }
 
     @Test(arguments: ["\\Player.team", "\\.team.captain", "path"])
-    func `an inverse is one property`(path: String) {
+    func `an inverse must be a single property`(path: String) {
         expectError(
             "@Relationship(inverse: \(path)) var a: Team?",
             "2:24: the inverse must be a single property after `\\.`, as in `@Relationship(inverse: \\.team)`"
         )
     }
 
-    @Test func `a to-one relationship is optional, and a collection is not`() {
+    @Test func `a to-one relationship must be optional, and a collection must not be`() {
         expectError(
             "@Relationship(inverse: \\.a) var a: Team",
             "2:36: a to-one relationship must be optional; write `Team?`",
@@ -297,7 +297,7 @@ struct ErrorTests {
         )
     }
 
-    @Test func `a relationship has no default`() {
+    @Test func `a relationship can't have a default`() {
         expectError(
             "@Relationship(inverse: \\.a) var a: Team? = Team.first",
             "2:44: a relationship cannot have a default value; remove the initial value")
@@ -306,7 +306,7 @@ struct ErrorTests {
     // MARK: Lists
 
     @Test(arguments: ["Index", "Unique"])
-    func `lists name stored properties of their class`(macro: String) {
+    func `lists must name stored properties of their class`(macro: String) {
         expectError(
             "#\(macro)<Team>([\\.wins, \\.win])\nvar wins: Int",
             "2:\(macro.utf8.count + 20): `Team` has no stored property `win` for `#\(macro)`")
@@ -348,13 +348,13 @@ struct ErrorTests {
             .map { "\($0.0): `\($0.1)` has an effect only in a class with `@Model`" })
     }
 
-    @Test func `only actors own a context`() {
+    @Test func `only actors can own a context`() {
         expectErrors(
             "@ContextActor class Worker {}", ["1:15: `@ContextActor` needs an actor; write `actor`"]
         )
     }
 
-    @Test func `errors come in the order of their places, and what is right is expanded`() {
+    @Test func `errors are in source order, and valid declarations are expanded`() {
         let expansion = Expansion(
             """
             @Model final class Team: ManagedObject {

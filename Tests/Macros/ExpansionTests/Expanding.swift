@@ -53,7 +53,7 @@ func expectErrors(
 struct Expansion {
     /// The source with the expansions.
     let text: String
-    /// The errors in the order of their places, each as `line:column: message`.
+    /// The errors in source order, each as `line:column: message`.
     let errors: [String]
     /// The source after the first fix of each error; nil if there is no fix.
     let fixed: String?

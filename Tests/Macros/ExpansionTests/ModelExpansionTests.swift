@@ -4,7 +4,7 @@ import Testing
 
 /// The members that the macros add to a class or an actor.
 struct ModelExpansionTests {
-    @Test func `a class expands to the form that is written by hand`() {
+    @Test func `a class expands to the handwritten form`() {
         expectExpansion(
             """
             @Model
@@ -114,7 +114,7 @@ struct ModelExpansionTests {
         ("package class Team: ManagedObject {}", "package class var entity"),
         ("private final class Team: ManagedObject {}", "static var entity"),
     ])
-    func `the entity is as visible as its class`(source: String, member: String) {
+    func `the entity has the access level of its class`(source: String, member: String) {
         let expansion = Expansion("@Model \(source)")
         #expect(expansion.errors == [])
         #expect(expansion.text.contains("\n    \(member): Entity {"), "\(expansion.text)")

@@ -18,7 +18,7 @@ struct PropertyExpansionTests {
             """)
     }
 
-    @Test func `types of the app are asked for their attribute type`() {
+    @Test func `an app's types provide their attribute type`() {
         expectEntity(
             "var level: Level\nvar home: Address?\nvar last: Game.Result?\nvar site: URL?",
             """
@@ -85,7 +85,7 @@ struct PropertyExpansionTests {
             "Attribute(\"a\", \(attributeType), optional: false, default: \(code))")
     }
 
-    @Test func `an optional may have a default, and nil is none`() {
+    @Test func `an optional may have a default, and nil does not count as one`() {
         expectEntity(
             """
             var a: Int? = 3
@@ -134,7 +134,7 @@ struct PropertyExpansionTests {
                 """)
     }
 
-    @Test func `relationships are to-one, to-many or ordered by their type`() {
+    @Test func `the type determines whether a relationship is to-one, to-many or ordered`() {
         expectEntity(
             """
             @Relationship(inverse: \\.team) var captain: Player?
@@ -161,7 +161,7 @@ struct PropertyExpansionTests {
             """)
     }
 
-    @Test func `other members stay as they are`() {
+    @Test func `other members are unchanged`() {
         expectEntity(
             """
             static var count = 0

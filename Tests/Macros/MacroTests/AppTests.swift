@@ -19,7 +19,7 @@ import Testing
         return team
     }
 
-    @Test func `the entity is the one that is written by hand`() {
+    @Test func `the entity equals the handwritten one`() {
         #expect(Team.entity == HandwrittenTeam.entity)
         #expect(Player.entity.parent == "Person")
         #expect(Goalkeeper.entity.parent == "Player")

@@ -73,7 +73,7 @@ final class HandwrittenTeam: ManagedObject, ManagedEntity {
     }
 }
 
-/// An actor that saves by itself.
+/// An actor with a context of its own that saves.
 @ContextActor(name: "scores")
 actor Scorer {
     func win(_ id: TypedID<Team>) async throws -> Int {

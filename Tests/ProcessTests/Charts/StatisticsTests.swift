@@ -76,7 +76,7 @@ import Testing
         #expect(follow.code == 2 && follow.output.contains("--follow"))
     }
 
-    @Test func `a daemon counts as its directory does`() throws {
+    @Test func `a daemon and its directory give the same counts`() throws {
         let journal = try MadeJournal(transactions: 2_500, bytes: 20)
         try CommandRun("tandem", ["rebuild", "-D", journal.store]).check()
         let socket = journal.place.socket

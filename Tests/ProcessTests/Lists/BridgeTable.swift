@@ -61,7 +61,7 @@ final class BridgeViewer {
     init(_ way: Way, _ bridge: BridgeProcess) throws {
         self.way = way
         self.bridge = bridge
-        // From now on the context merges without being asked.
+        // From now on the context merges automatically.
         if way == .sibling { try bridge.ask(#"{"do": "resume", "context": "sibling"}"#) }
     }
 

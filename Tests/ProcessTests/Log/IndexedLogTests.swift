@@ -47,7 +47,7 @@ import Testing
         "log show 1700", "log -O Team/9999",
     ]
 
-    @Test func `with indexes, without, and with damaged ones it prints the same`() throws {
+    @Test func `the output is the same with indexes, without them and with damaged ones`() throws {
         func answers() throws -> [String] {
             try Self.questions.map { question in
                 let run = try journal.tandem(question.split(separator: " ").map(String.init))
@@ -126,7 +126,7 @@ import Testing
         #expect(
             other.code == 1
                 && other.output.contains(
-                    "the index differs from the one that the segment determines")
+                    "the index differs from one rebuilt from the segment")
         )
     }
 

@@ -60,9 +60,11 @@ import Testing
     }
 
     @Test(arguments: [SIGINT, SIGTERM, SIGHUP, SIGKILL])
-    func `a follower that is ended in the middle of a page has kept the cursor of its last line`(
-        signal: Int32
-    ) throws {
+    func
+        `a follower that is ended in the middle of a page has recorded the cursor of its last line`(
+            signal: Int32
+        ) throws
+    {
         let last = try serveMany()
         try "0\n".write(toFile: file, atomically: true, encoding: .utf8)
         let (child, pipe) = try start(["-f", "--cursor-file", file])
@@ -111,7 +113,7 @@ import Testing
     }
 
     @Test(arguments: [SIGINT, SIGTERM])
-    func `a run that does not follow keeps a cursor of its flushed output when a signal ends it`(
+    func `a run without -f that a signal ends records the cursor of its flushed output`(
         signal: Int32
     ) throws {
         _ = try serveMany()
@@ -130,7 +132,7 @@ import Testing
         #expect(try (1...end).contains(kept()))
     }
 
-    @Test func `a follower into a closed pipe keeps no cursor beyond what it wrote`() throws {
+    @Test func `a follower into a closed pipe records no cursor beyond its output`() throws {
         let last = try serveMany()
         try "0\n".write(toFile: file, atomically: true, encoding: .utf8)
         let tandem = "'\(DaemonProcess.products)/tandem' log -f -o json"

@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test(arguments: ["verbose", "json", "csv", "export"])
-    func `output fields leave out the rest`(_ format: String) throws {
+    func `only the requested output fields are printed`(_ format: String) throws {
         let keys = format == "csv" ? "position,property,after" : "position,author,changes"
         let run = try tandem("log", "-o", format, "--output-fields", keys, "-n", "2")
         try Golden.expect(run.output, "log.\(format).fields")
@@ -169,7 +169,7 @@ import Testing
         #expect(try log("--cursor-file", file) == ["4", "5"])
     }
 
-    @Test func `directions and numbers agree`() throws {
+    @Test func `-r and -n select the same transactions in both directions`() throws {
         #expect(try log("-r") == ["5", "4", "3", "2", "1"])
         #expect(try log("-r", "-n", "2") == ["5", "4"])
         #expect(try log("-n", "2") == ["4", "5"])

@@ -28,7 +28,7 @@ import Testing
     @Test(arguments: directions + Volume.of([], deep: more))
     func `memory stays the same for a journal of eight times the size`(_ options: [String]) throws {
         let offline = try Self.journals.get().map { try Self.peak(["-D", $0.store] + options) }
-        // The larger journal has 17 MB more, in the deep run 28 MB.
+        // The larger journal is 17 MB longer, or 28 MB in a deep run.
         #expect(offline[1] < offline[0] + (12 << 20), "\(offline)")
     }
 

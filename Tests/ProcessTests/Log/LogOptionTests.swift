@@ -72,7 +72,7 @@ import Testing
         expect(try run(["log", "-n", "+"]), 2, "+ must be between two matches")
     }
 
-    @Test func `words that are no options stay as they are`() {
+    @Test func `words that are not options are unchanged`() {
         let kept = [
             ["log", "--", "-n3"], ["fetch", "Team", "--sort", "-order,name"], ["log", "-S", "-1h"],
             ["log", "-n", "3"], ["log", "--lines=3"], ["-h"], [], ["log", "-x3"], ["log", "-"],

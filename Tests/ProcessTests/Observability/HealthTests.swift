@@ -25,7 +25,9 @@ import Testing
         return Health(try JSON(parsing: text), thresholds).problems.map(\.name)
     }
 
-    @Test func `values below the thresholds are no problems, values at a threshold are`() throws {
+    @Test func `values below the thresholds are healthy, values at a threshold are problems`()
+        throws
+    {
         #expect(try problems() == [])
         #expect(try problems((#""usedPercent": 79"#, #""usedPercent": 80"#)) == ["map"])
         #expect(

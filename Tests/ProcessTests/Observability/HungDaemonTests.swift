@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test(.enabled(if: isInstalled("script"), "script is not installed"))
-    func `top says for how long there was no answer, and resumes`() throws {
+    func `top reports how long there was no answer, and resumes`() throws {
         let command =
             "'\(DaemonProcess.products)/tandem' top -d 0.1 --color never --socket '\(place.socket)'"
         let top = try ChildProcess.start(

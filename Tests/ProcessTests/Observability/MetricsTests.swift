@@ -21,7 +21,7 @@ import Testing
         return try Exposition(run.output)
     }
 
-    @Test func `the text is well formed, and counts what was done`() throws {
+    @Test func `the text is well formed, and its counters match the requests`() throws {
         let bridge = try BridgeProcess(place.socket, author: "a \"quoted\\ author\nof two lines")
         try bridge.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)
         try bridge.ask(#"{"do": "observe", "observer": "o", "entity": "Team"}"#)
@@ -62,7 +62,7 @@ import Testing
         let other = SaveRequest(
             saveID: [1], contentHash: StableHash([]), modelVersion: 99, operations: [])
         guard case .failure(let error) = try stranger.ask(.save(other)) else {
-            Issue.record("a save under a model that is not there was taken")
+            Issue.record("a save under an unknown model was accepted")
             return
         }
         #expect(error.code == .schemaMismatch)

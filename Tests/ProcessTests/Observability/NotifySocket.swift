@@ -48,7 +48,8 @@ final class NotifySocket {
         var messages: [String] = []
         while true {
             let message = try #require(
-                next(), "it never came; before: \(messages)", sourceLocation: place)
+                next(), "the message never arrived; received before: \(messages)",
+                sourceLocation: place)
             messages.append(message)
             if isWanted(message) { return messages }
         }

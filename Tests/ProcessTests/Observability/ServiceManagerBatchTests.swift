@@ -75,7 +75,7 @@ import Testing
     }
 
     @Test
-    func `laws 3 and 7: a stop amid a batch flushes one more transaction, and a repeat resumes`()
+    func `laws 3 and 7: a stop during a batch flushes one more transaction, and a retry resumes`()
         throws
     {
         let daemon = try start()
@@ -115,7 +115,7 @@ import Testing
         let daemon = try start()
         let client = try client()
         guard case .batched(let answer) = try client.ask(.batch(batch)) else {
-            Issue.record("another answer to the repeat")
+            Issue.record("an unexpected answer to the repeat")
             return
         }
         #expect(answer.count == UInt64(Self.objects) && answer.failure == nil)

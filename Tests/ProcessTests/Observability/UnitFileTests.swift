@@ -25,7 +25,7 @@ import Testing
     func `the system's service has an exposure of at most 1 of 10`() throws {
         let run = try exposure(Self.root + "/systemd/tandemd@.service", atMost: 10)
         #expect(run.code == 0, "\(run.output)")
-        // The tool does fail below the service's exposure.
+        // Control: with a threshold below the service's exposure, the tool fails.
         #expect(try exposure(Self.root + "/systemd/tandemd@.service", atMost: 1).code != 0)
     }
 
@@ -82,7 +82,7 @@ import Testing
         ).check()
         let run = try verify()
         #expect(run.code == 0 && run.output == "", "\(run.output)")
-        // The tool does read the drop-in.
+        // Control: the tool reads the drop-in.
         try CommandRun(
             shell: "echo Nonsense=yes >>'\(folder)/tandemd@.service.d/user-sandbox.conf'"
         )

@@ -52,7 +52,7 @@ import Testing
     ///
     /// Before message N of run N reaches the daemon, the entity's object that is named `gone N` is
     /// deleted, if it exists by then. Messages are counted from the first one that satisfies
-    /// `isFirst`. Only every `step`-th run is made.
+    /// `isFirst`. Only every `step`-th run is carried out.
     ///
     /// `prepare` receives the number of the run. Its result is passed to `action`, which returns
     /// after the last message. `check` receives both results, and whether the object was deleted

@@ -25,8 +25,8 @@ import Testing
         var all: [Int] { zip(wrote, lost).map { $0 + $1 } }
     }
 
-    /// Runs a race, and checks the rules of every policy: no save is halved, forged, repeated or
-    /// lost.
+    /// Runs a race, and checks the rules of every policy: no save is applied in part, forged,
+    /// repeated or lost.
     private func race(_ policy: MergePolicy, losing period: Int) async throws -> Outcome {
         let place = try Place()
         let daemon = try place.serve()
@@ -75,7 +75,7 @@ import Testing
     }
 
     @Test(arguments: [0, 41])
-    func `law 3: with errors and repetitions every increment counts once`(
+    func `law 3: with errors and retries every increment counts once`(
         losing period: Int
     ) async throws {
         let outcome = try await race(.error, losing: period)

@@ -76,7 +76,7 @@ struct FoldedList: Equatable {
         let deleted = Set(Self.indices(changes, "delete").map(\.index))
         for index in deleted {
             try require(new.indices.contains(index), "section \(index) is not there")
-            try require(new[index].objects.isEmpty, "section \(index) goes with rows in it")
+            try require(new[index].objects.isEmpty, "section \(index) is deleted with rows in it")
         }
         new = new.indices.filter { !deleted.contains($0) }.map { new[$0] }
         for (index, name) in Self.indices(changes, "insert").sorted(by: { $0.index < $1.index }) {
@@ -95,7 +95,7 @@ struct FoldedList: Equatable {
         for (to, object) in comers.sorted(by: { ($0.to) < ($1.to) }) {
             try require(
                 new.indices.contains(to.section) && to.item <= new[to.section].objects.count,
-                "\(object) comes where no place is")
+                "\(object) is inserted after the end")
             new[to.section].objects.insert(object, at: to.item)
         }
     }

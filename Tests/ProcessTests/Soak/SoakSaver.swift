@@ -67,7 +67,7 @@ final class SoakSaver: Sendable {
             last = answer
             state.withLock { $0.repeats += 1 }
         }
-        throw FoldedList.Problem(description: "save \(save.id) gets no answer but \(last)")
+        throw FoldedList.Problem(description: "save \(save.id) gets no answer except \(last)")
     }
 
     private func recordAnswer(_ answer: JSON, of save: SaverScript.Save) {

@@ -52,7 +52,7 @@ struct SoakVerdict {
         }
     }
 
-    /// Checks that there are no other saves, because every save was answered in the end.
+    /// Checks that the journal has no other saves, because every save was eventually answered.
     mutating func check(total: Int) {
         let own = saves.keys.filter { $0.hasPrefix("saver") }.count
         if own != total { problems.append("law 3: \(total) saves were answered, \(own) are there") }

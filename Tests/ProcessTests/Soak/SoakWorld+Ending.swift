@@ -65,7 +65,7 @@ extension SoakWorld {
             traffic.report("hardly anything was saved and compared: \(comparisons)")
         }
         for stop in expiries where stop.isUnreported {
-            traffic.report("\(stop.watcher.name) was not told that its history had expired")
+            traffic.report("\(stop.watcher.name) was not notified that its history had expired")
         }
         if isVerbose {
             say(

@@ -87,7 +87,7 @@ import Testing
         }
         #expect(child.wait() == .exited(0))
         try context.resume()
-        #expect(counts.count > 2, "it was seen to grow: \(counts)")
+        #expect(counts.count > 2, "the list was seen to grow: \(counts)")
         #expect(shown.sections.map(\.name) == Self.airlines.sorted())
         #expect(
             shown.sections.map(\.numberOfObjects) == Array(repeating: Self.flights / 4, count: 4))

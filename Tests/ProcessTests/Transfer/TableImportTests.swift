@@ -471,7 +471,7 @@ import Testing
         throws
     {
         try install(map: Self.map.replacing("MISSING", with: "create"))
-        // So long that the rows are sent in several chunks.
+        // The texts are so long that the rows are sent in several chunks.
         let name = String(repeating: "A", count: 3_000)
         try file("one.ndjson", #"{"name": "\#(name)"}"#)
         expect(try tandem(["import", place.path + "/one.ndjson", "--entity", "Player"]), 0)

@@ -117,7 +117,10 @@ import Testing
         #expect(values.count == 2)
     }
 
-    @Test func `bad rows go to a file with their lines, and the rest is imported`() throws {
+    @Test
+    func `rejected rows are written to a file with their line numbers, and the rest is imported`()
+        throws
+    {
         try place.install(Self.model)
         let path = try file(
             "rows.ndjson",
@@ -152,7 +155,7 @@ import Testing
         expect(try tandem("import", path, "--entity", "Teem"), 2, "no entity `Teem`")
     }
 
-    @Test func `a file that holds no rejects of this import stays as it is`() throws {
+    @Test func `a file without rejects of this import is unchanged`() throws {
         try place.install(Self.model)
         let rows = #"{"name": "A"}"#
         let path = try file("own.ndjson", rows)
@@ -176,8 +179,8 @@ import Testing
     @Test func `an import resumes with a rejected row of any length, whose reason is short`() throws
     {
         try place.install(Self.model)
-        // Each byte of the first row has six in the file of rejects, in the deep volume more than a
-        // line of any other file may have.
+        // Each byte of the first row takes six bytes in the file of rejects. In a deep run, the
+        // line is longer than a line of any other file may be.
         let bytes = Volume.of(50_000, deep: 5_700_000)
         let long = String(repeating: "\u{1}", count: bytes)
         let many = String(repeating: "m", count: Volume.of(10_000, deep: 1 << 20))
@@ -197,7 +200,7 @@ import Testing
         #expect(second["error"]?.string?.hasPrefix("wins: a value of type int") == true)
     }
 
-    @Test func `a table may begin with a byte order mark, have inch marks, and other line ends`()
+    @Test func `a table may have a byte order mark, inch marks and other line endings`()
         throws
     {
         try place.install(Self.model)
@@ -379,7 +382,7 @@ import Testing
     }
 
     @Test(arguments: ["/dev/null", "/"])
-    func `a file of rejects that keeps nothing is refused before anything is imported`(
+    func `a file of rejects that stores nothing is refused before anything is imported`(
         rejects: String
     ) throws {
         try place.install(Self.model)

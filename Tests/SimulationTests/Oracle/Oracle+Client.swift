@@ -22,9 +22,9 @@ extension Oracle {
         let position = transaction.position
         learns(position)
         guard position <= truth.last else {
-            return report(1, "a client was pushed \(position), which is not durable")
+            return report(1, "a client received push \(position), which is not durable")
         }
-        expect(position > cursor, 2, "a client at \(cursor) is pushed \(position)")
+        expect(position > cursor, 2, "a client at \(cursor) received push \(position)")
         skips(from: cursor, below: position, followed.certain)
         let wanted = followed.certain.union(transaction.chunks.map(\.tag))
         let expected = truth[position].filtered(wanted.contains)
@@ -33,7 +33,7 @@ extension Oracle {
         }
         expect(
             expected == transaction && isExplained, 2,
-            "transaction \(position) arrives as another one")
+            "transaction \(position) has other content when pushed")
     }
 
     /// Checks pushes after a read that added subscriptions.
@@ -48,7 +48,7 @@ extension Oracle {
         for number in (position + 1)...cursor where number <= truth.last {
             expect(
                 heard[number] == truth[number].filtered(interests.contains), 2,
-                "\(number) came without what a read at \(position) had asked to follow")
+                "push \(number) lacks entities to which a read at \(position) subscribed")
         }
     }
 
@@ -62,20 +62,23 @@ extension Oracle {
                 saved.position == first.position && saved.wrote == first.wrote
                 && saved.inserted == first.inserted
             return expect(
-                isSame, 3, "a repeat is answered with \(saved), the save with \(first)")
+                isSame, 3,
+                "a repeat is answered with \(saved), but the save was answered with \(first)")
         }
         let key = Truth.SaveKey(uid: uid, id: save.request.saveID)
         let position = truth.position(of: key)
         guard saved.wrote else {
-            return expect(position == nil, 3, "a save at \(saved.position) is said to be none")
+            return expect(
+                position == nil, 3,
+                "a save at \(saved.position) is answered as one that wrote nothing")
         }
         guard let position, position == saved.position else {
             let place = position.map { "at \($0)" } ?? "nowhere"
-            return report(3, "a save is acknowledged at \(saved.position), it is \(place)")
+            return report(3, "a save is acknowledged at \(saved.position), but it is \(place)")
         }
         expect(
             position > save.floor, 3,
-            "a save is at \(position); \(save.floor) was known before it was begun")
+            "a save is at \(position), but \(save.floor) was known before it was sent")
         let model = truth.model(at: position)?.version
         expect(
             model == save.model.version, 3,
@@ -88,7 +91,7 @@ extension Oracle {
     func refuses(_ save: SaveRecord, uid: UInt32, _ error: TandemError) {
         let key = Truth.SaveKey(uid: uid, id: save.request.saveID)
         if let position = truth.position(of: key) {
-            report(3, "a save is at \(position), its repeat was refused: \(error)")
+            report(3, "a save is at \(position), but its repeat was refused: \(error)")
         }
     }
 
@@ -99,7 +102,7 @@ extension Oracle {
         }
         var aliases: Set<ObjectNumber> = []
         var taken: Set<ObjectNumber> = []
-        expect(inserts.count == saved.inserted.count, 3, "a save's inserts are not all answered")
+        expect(inserts.count == saved.inserted.count, 3, "the answer to a save lacks inserts")
         for (operation, object) in zip(inserts, saved.inserted) where object != operation.object {
             aliases.insert(operation.object.number)
             if let object { taken.insert(object.number) }
@@ -139,18 +142,24 @@ extension Oracle {
     /// Checks the answer to a batch, at its end or where it stopped.
     func ends(_ record: BatchRecord, _ answer: BatchAnswer, uid: UInt32) {
         learns(answer.position)
-        expect(answer.position <= truth.last, 1, "a batch ends at \(answer.position), not durable")
+        expect(
+            answer.position <= truth.last, 1,
+            "a batch ends at \(answer.position), which is not durable")
         let key = Truth.SaveKey(uid: uid, id: record.batch.batchID)
         if let limit = record.batch.request.limit {
-            expect(answer.count <= UInt64(limit), 3, "a batch did \(answer.count) of \(limit)")
+            expect(
+                answer.count <= UInt64(limit), 3,
+                "a batch processed \(answer.count) objects, above its limit of \(limit)")
         }
         if let first = record.answer {
             return expect(
-                answer == first, 3, "a repeat is answered with \(answer), the batch with \(first)")
+                answer == first, 3,
+                "a repeat is answered with \(answer), but the batch was answered with \(first)")
         }
         guard let known = truth.progress(of: key) else {
             return expect(
-                answer.failure == nil || answer.count > 0, 3, "a batch that did nothing failed late"
+                answer.failure == nil || answer.count > 0, 3,
+                "a batch without progress has a failure"
             )
         }
         let isEnd = answer.failure == nil
@@ -158,7 +167,7 @@ extension Oracle {
             answer.position == known.position && answer.count >= known.progress.done
                 && known.progress.hasEnded == isEnd
                 && (!isEnd || answer.count == known.progress.done), 3,
-            "a batch is answered with \(answer), it came to \(known)")
+            "a batch is answered with \(answer), but its progress is \(known)")
     }
 
     // MARK: Reads
@@ -168,7 +177,7 @@ extension Oracle {
         learns(position)
         expect(
             position >= floor, 3,
-            "a read is answered at \(position), \(floor) was known when it was asked")
+            "a read is answered at \(position), but \(floor) was known when it was sent")
         expect(position <= truth.last, 1, "a read shows \(position), which is not durable")
     }
 
@@ -198,7 +207,7 @@ extension Oracle {
         guard let image = truth.image(object.object.number, at: position),
             let values = image.values,
             let entity = truth.model(at: position)?.entity(tagged: object.object.tag)
-        else { return report(3, "an answer at \(position) shows an object that is not there") }
+        else { return report(3, "an answer at \(position) shows an object that does not exist") }
         guard object.row.isValid(for: entity) else {
             return report(3, "an answer at \(position) has a row of another model")
         }
@@ -212,7 +221,8 @@ extension Oracle {
     func shows(_ list: MemberList, askedUnder version: UInt16, at position: UInt64) {
         expect(
             position > truth.last || truth.model(at: position)?.version == version, 3,
-            "members asked for under model \(version) are answered under another at \(position)")
+            "members requested under model \(version) are answered under another model at \(position)"
+        )
         guard position <= truth.last,
             let entity = truth.model(at: position)?.entity(tagged: list.owner.tag),
             list.slot < entity.properties.count,
@@ -239,6 +249,7 @@ extension Oracle {
                 expected.append(part)
             }
         }
-        expect(history.transactions == expected, 2, "a history is not the slice it should be")
+        expect(
+            history.transactions == expected, 2, "a history has other transactions than requested")
     }
 }

@@ -64,9 +64,9 @@ extension Oracle {
         guard from <= truth.last, to <= truth.last else {
             return report(1, "verdicts from \(from) are of \(to), which is not durable")
         }
-        expect(answer.items.count == lists.count, 4, "there are not verdicts for all lists")
+        expect(answer.items.count == lists.count, 4, "some lists have no verdicts")
         let isSame = truth.model(at: from)?.version == truth.model(at: to)?.version
-        expect(isSame, 4, "verdicts from \(from) to \(to) cross another model")
+        expect(isSame, 4, "verdicts from \(from) to \(to) cross a change of the model")
         guard violation == nil else { return }
         for (list, verdicts) in zip(lists, answer.items) {
             for verdict in verdicts { check(verdict, list, request, at: to) }
@@ -102,7 +102,7 @@ extension Oracle {
         let judged = verdicts.map(\.object)
         expect(
             zip(judged, judged.dropFirst()).allSatisfy { $0 < $1 }, 4,
-            "the verdicts of \(list) are in no order")
+            "the verdicts of \(list) are not in order")
         guard let entity = truth.model(at: to)?.entity(named: list.entity) else { return }
         let numbers = Set(judged.map(\.number))
         for number in truth.numbers where entity.includes(truth.tags[number] ?? 0) {

@@ -3,7 +3,7 @@ import TandemWire
 
 @testable import TandemDaemon
 
-/// The judge of a world: checks the laws, using only the disk's content and the messages on the
+/// The oracle of a world: it checks the laws, using only the disk's content and the messages on the
 /// wire.
 ///
 /// Only the first violation is recorded, and it ends the world.
@@ -49,7 +49,7 @@ final class Oracle {
                 guard position > truth.last else {
                     expect(
                         truth[position] == transaction, 3,
-                        "transaction \(position) is another one after a restart")
+                        "transaction \(position) differs after a restart")
                     continue
                 }
                 try truth.append(transaction)
@@ -75,8 +75,8 @@ final class Oracle {
         look()
         expect(
             last >= before, 3,
-            "the journal ends at \(last) after a restart, \(before) was durable")
-        expect(last == truth.last, 1, "the daemon is at \(last), the disk at \(truth.last)")
+            "the journal ends at \(last) after a restart, but \(before) was durable")
+        expect(last == truth.last, 1, "the daemon is at \(last), but the disk is at \(truth.last)")
     }
 
     /// Begins another epoch: everything after `last` is lost, and its positions may be reused.
@@ -98,8 +98,8 @@ final class Oracle {
     ///
     /// Law 2 allows a slow reader to miss nothing. But retention has a cap: readers that fall
     /// behind it are expired, notified, and start again from a snapshot (DESIGN, section 4). A
-    /// world trims like that cap, regardless of connected clients. So a client may receive
-    /// `historyExpired` only if the next transaction it needs was removed.
+    /// world trims the journal in the same way, regardless of connected clients. So a client may
+    /// receive `historyExpired` only if the next transaction it needs was removed.
     func lacksNext(after position: UInt64) -> Bool { position + 1 < log.segments().first ?? 1 }
 
     // MARK: Law 1
@@ -110,7 +110,7 @@ final class Oracle {
         look()
         expect(
             position <= truth.last, 1,
-            "\(what()) shows \(position), only \(truth.last) is durable")
+            "\(what()) shows \(position), but only \(truth.last) is durable")
     }
 
     /// Checks a commit of the store: its content must survive a power cut, even with relaxed
@@ -122,14 +122,14 @@ final class Oracle {
         _ = durable.advance()
         expect(
             position <= durable.last, 1,
-            "a commit of the store shows \(position), only \(durable.last) is durable")
+            "a commit of the store shows \(position), but only \(durable.last) is durable")
     }
 
     /// Checks a message that the daemon sends.
     func sends(_ envelope: Envelope<DaemonMessage>) {
         switch envelope.message {
         case .transaction(let push): mustBeDurable(push.transaction.position, "a push")
-        case .progress(let push): mustBeDurable(push.position, "a mark of progress")
+        case .progress(let push): mustBeDurable(push.position, "a progress mark")
         case .welcome(let welcome): mustBeDurable(welcome.position, "a welcome")
         case .history(let history): mustBeDurable(history.position, "a history")
         default:
@@ -147,10 +147,10 @@ final class Oracle {
         guard lease.epoch == epoch, lease.count > 0 else { return }
         let range = lease.first..<(lease.first + UInt64(lease.count))
         if let other = leased.first(where: { $0.overlaps(range) }) {
-            report(3, "the numbers \(range) are leased, \(other) were before")
+            report(3, "the numbers \(range) are leased, but \(other) were leased before")
         }
         if let used = truth.numbers.first(where: { range.contains($0) }) {
-            report(3, "the numbers \(range) are leased, \(used) is in use")
+            report(3, "the numbers \(range) are leased, but \(used) is in use")
         }
         leased.append(range)
     }
@@ -170,7 +170,7 @@ final class Oracle {
             ),
         ]
         for (name, value, limit) in measures where value > limit {
-            report(8, "a session has \(value) \(name), at most \(limit) are allowed")
+            report(8, "a session has \(value) \(name), above the limit of \(limit)")
         }
     }
 }

@@ -136,11 +136,13 @@ struct Truth {
                 || (transaction.changes.isEmpty && before.reached == progress.reached)
             guard isNext, before.done <= progress.done, !before.hasEnded else {
                 throw Violation(
-                    3, "a batch came to \(before) at \(earlier), to \(progress) at \(position)")
+                    3,
+                    "a batch had progress \(before) at \(earlier), but has \(progress) at \(position)"
+                )
             }
         }
         guard saves[key] == nil, !transaction.changes.isEmpty || progress.hasEnded else {
-            throw Violation(3, "the part of a batch at \(position) is none")
+            throw Violation(3, "the transaction of a batch at \(position) has no progress")
         }
     }
 
@@ -197,7 +199,7 @@ struct Truth {
         _ link: LinkChange, _ owner: ObjectNumber, _ entity: CompiledEntity, _ position: UInt64
     ) throws(Violation) {
         guard let relationship = entity.properties[link.slot].relationship else {
-            throw Violation(3, "transaction \(position) links over an attribute")
+            throw Violation(3, "transaction \(position) has a link for an attribute")
         }
         let key = LinkKey(owner: owner, link: relationship.linkID)
         var members = links[key]?.last?.members ?? [:]
@@ -205,7 +207,7 @@ struct Truth {
         let known = members.updateValue(link.rank, forKey: link.target.number)
         let isNew = link.isAdded ? known == nil : known == .some(link.rank)
         guard isNew, (link.rank != nil) == relationship.isOrdered else {
-            throw Violation(3, "transaction \(position) links \(owner) against what was there")
+            throw Violation(3, "transaction \(position) contradicts the links of \(owner)")
         }
         if !link.isAdded { members.removeValue(forKey: link.target.number) }
         links[key, default: []].append((position, members))

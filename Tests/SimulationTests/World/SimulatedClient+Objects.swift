@@ -20,7 +20,7 @@ extension SimulatedClient {
                 found.position == answer.position, 4,
                 "a read is not at the position of its verdicts")
             oracle.fetches(found, fetch.request)
-        default: oracle.report(4, "beside verdicts is another answer than was asked for")
+        default: oracle.report(4, "the piggybacked answer has the wrong type")
         }
     }
 }

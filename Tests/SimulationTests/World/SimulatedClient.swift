@@ -203,7 +203,7 @@ final class SimulatedClient {
             else {
                 let answer = "\(envelope.message)".prefix(300)
                 oracle.report(
-                    0, "client \(number) is answered what it did not ask: \(envelope.id) \(answer)")
+                    0, "client \(number) got an answer to no request: \(envelope.id) \(answer)")
                 return false
             }
             answered(request, answer.message)
@@ -243,7 +243,7 @@ final class SimulatedClient {
                     && (hello.model != nil || error.code == .timeout))
                 || (machine.state == .ready && error.code == .historyExpired
                     && oracle.lacksNext(after: machine.cursor))
-            oracle.expect(isExpected, 7, "client \(number) is thrown out: \(error)")
+            oracle.expect(isExpected, 7, "client \(number) was disconnected: \(error)")
             return false
         }
         _ = machine.received(failure: id)
@@ -275,7 +275,7 @@ final class SimulatedClient {
     private func handle(_ welcome: Welcome) -> Bool {
         switch machine.received(welcome) {
         case .close(let error):
-            oracle.report(2, "client \(number) cannot take its welcome: \(error)")
+            oracle.report(2, "client \(number) cannot process its welcome: \(error)")
             return false
         case .resume: break
         case .refresh: refused(welcome)
@@ -368,7 +368,7 @@ final class SimulatedClient {
             self.lease = (lease.first, lease.first + UInt64(lease.count))
         case (.schema, .schema(let answer)): adoptModel(answer.model)
         case (.status, .status): break
-        default: oracle.report(0, "client \(number) is given another answer than it asked for")
+        default: oracle.report(0, "client \(number) got an answer of the wrong type")
         }
     }
 }

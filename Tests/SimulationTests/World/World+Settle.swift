@@ -41,7 +41,7 @@ extension World {
             if turn > 20, clients.allSatisfy(isAtRest) { return conclude() }
         }
         let waiting = clients.filter { !isAtRest($0) }
-        oracle.report(0, "the world does not come to rest: \(waiting.map(describe))")
+        oracle.report(0, "the world does not become idle: \(waiting.map(describe))")
     }
 
     private func describe(_ client: SimulatedClient) -> String {

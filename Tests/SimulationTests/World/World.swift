@@ -152,7 +152,7 @@ final class World {
             oracle.expect(
                 daemon.engine.queues.isScheduled(session)
                     && session.wants == session.output.watched, 0,
-                "a session is left behind: \(describe(session))")
+                "a session is stuck: \(describe(session))")
         }
         oracle.expect(
             daemon.engine.admission.sessions.count <= DaemonLimits().connections, 8,

@@ -32,13 +32,13 @@ extension TableChange {
         func text(_ place: Path?) -> String { place.map { "\($0.section).\($0.item)" } ?? "" }
         return Set(
             sections.map { section in
-                "section \(section.name) \(section.isInsert ? "comes to" : "goes from") \(section.index)"
+                "section \(section.name) \(section.isInsert ? "is inserted at" : "is deleted at") \(section.index)"
             }
                 + rows.map { row in
                     let name = name(row.number)
                     return switch row.kind {
-                    case .delete: "\(name) goes from \(text(row.from))"
-                    case .insert: "\(name) comes to \(text(row.to))"
+                    case .delete: "\(name) is deleted at \(text(row.from))"
+                    case .insert: "\(name) is inserted at \(text(row.to))"
                     case .move: "\(name) moves \(text(row.from)) to \(text(row.to))"
                     case .update: "\(name) changes \(text(row.from)) to \(text(row.to))"
                     }
@@ -56,27 +56,27 @@ extension KnownCase {
     private static let comingAndGoing: [KnownCase] = [
         KnownCase(
             "the first row of an empty list inserts its section", "CoreStore, RBQ", [],
-            [.insert(row(5, "a"))], ["section a comes to 0", "new comes to 0.0"]),
+            [.insert(row(5, "a"))], ["section a is inserted at 0", "new is inserted at 0.0"]),
         KnownCase(
             "deleting the last row of the list deletes its section", "CoreStore, bignerdranch",
-            [row(10, "a")], [.delete(0)], ["section a goes from 0", "0 goes from 0.0"]),
+            [row(10, "a")], [.delete(0)], ["section a is deleted at 0", "0 is deleted at 0.0"]),
         KnownCase(
             "all rows of a deleted section are reported", "CoreStore, DungeonMaster",
             [row(10, "b"), row(20, "b"), row(30, "a")], [.delete(0), .delete(1)],
-            ["section b goes from 0", "0 goes from 0.0", "1 goes from 0.1"]),
+            ["section b is deleted at 0", "0 is deleted at 0.0", "1 is deleted at 0.1"]),
         KnownCase(
             "one row is inserted, and others only shift", "GRDB, RZCollectionList",
-            [row(10, "a"), row(20, "a")], [.insert(row(5, "a"))], ["new comes to 0.0"]),
+            [row(10, "a"), row(20, "a")], [.insert(row(5, "a"))], ["new is inserted at 0.0"]),
         KnownCase(
             "several deletes are one batch in the old space", "GRDB 618",
             [row(10, "a"), row(20, "a"), row(30, "a"), row(40, "a")], [.delete(1), .delete(2)],
-            ["1 goes from 0.1", "2 goes from 0.2"]),
+            ["1 is deleted at 0.1", "2 is deleted at 0.2"]),
         KnownCase(
             "a delete and an insert in one section keep their own spaces", "realm, IGListKit",
             [row(10, "a"), row(20, "a"), row(30, "a")], [.delete(0), .insert(row(25, "a"))],
-            ["0 goes from 0.0", "new comes to 0.1"]),
+            ["0 is deleted at 0.0", "new is inserted at 0.1"]),
         KnownCase(
-            "writing equal values is no change", "GRDB, openradar 23037698",
+            "writing equal values is not a change", "GRDB, openradar 23037698",
             [row(10, "a"), row(20, "a")], [.set(0, row(10, "a"))], []),
         KnownCase(
             "insert at the top, delete at the end, all others shifted",
@@ -85,7 +85,10 @@ extension KnownCase {
             [
                 .insert(row(5, "a")), .delete(2), .set(0, row(40, "a")), .set(1, row(50, "a")),
             ],
-            ["new comes to 0.0", "2 goes from 0.2", "0 changes 0.0 to 0.1", "1 changes 0.1 to 0.2"]),
+            [
+                "new is inserted at 0.0", "2 is deleted at 0.2", "0 changes 0.0 to 0.1",
+                "1 changes 0.1 to 0.2",
+            ]),
     ]
 
     private static let moving: [KnownCase] = [
@@ -93,7 +96,7 @@ extension KnownCase {
             "a change that does not affect the order is an update", "CoreDataPlus, bignerdranch",
             [row(10, "a"), row(20, "a")], [.set(1, row(20, "a", 1))], ["1 changes 0.1 to 0.1"]),
         KnownCase(
-            "a sort key that leaves the row where it is is an update",
+            "a new sort key that does not move the row is an update",
             "openradar 22380191, 22796598; DTModelStorage, CoreDataStack 137",
             [row(10, "a"), row(20, "a"), row(30, "a")], [.set(1, row(25, "a"))],
             ["1 changes 0.1 to 0.1"]),
@@ -107,59 +110,61 @@ extension KnownCase {
         KnownCase(
             "an update has another index if a neighbour is deleted", "oleb.net, wangling.me",
             [row(10, "a"), row(20, "a")], [.delete(0), .set(1, row(20, "a", 1))],
-            ["0 goes from 0.0", "1 changes 0.1 to 0.0"]),
+            ["0 is deleted at 0.0", "1 changes 0.1 to 0.0"]),
         KnownCase(
             "a changed row shifted by an insertion is an update", "wangling.me",
             [row(10, "a"), row(20, "a")], [.insert(row(5, "a")), .set(0, row(15, "a"))],
-            ["new comes to 0.0", "0 changes 0.0 to 0.1"]),
+            ["new is inserted at 0.0", "0 changes 0.0 to 0.1"]),
         KnownCase(
             "two rows that both got later keys keep their order and only change",
-            "openradar 27957917 turned round", [row(10, "a"), row(20, "a")],
+            "openradar 27957917 reversed", [row(10, "a"), row(20, "a")],
             [.set(0, row(30, "a")), .set(1, row(40, "a"))],
             ["0 changes 0.0 to 0.0", "1 changes 0.1 to 0.1"]),
     ]
 
     private static let sections: [KnownCase] = [
         KnownCase(
-            "a row to an existing section is one move", "bignerdranch, DungeonMaster",
+            "a row moved into an existing section is one move", "bignerdranch, DungeonMaster",
             [row(10, "b"), row(20, "b"), row(30, "a")], [.set(0, row(40, "a"))],
             ["0 moves 0.0 to 1.1"]),
         KnownCase(
-            "a row out of a section that it leaves empty", "DungeonMaster, JSQDataSourcesKit 12",
+            "a row moved out of a section that becomes empty",
+            "DungeonMaster, JSQDataSourcesKit 12",
             [row(10, "b"), row(20, "a")], [.set(0, row(30, "a"))],
-            ["section b goes from 0", "0 moves 0.0 to 0.1"]),
+            ["section b is deleted at 0", "0 moves 0.0 to 0.1"]),
         KnownCase(
-            "a row into a new section", "bignerdranch, DungeonMaster, MDMCoreData 14",
+            "a row moved into a new section", "bignerdranch, DungeonMaster, MDMCoreData 14",
             [row(10, "b"), row(20, "b")], [.set(1, row(30, "a"))],
-            ["section a comes to 1", "1 moves 0.1 to 1.0"]),
+            ["section a is inserted at 1", "1 moves 0.1 to 1.0"]),
         KnownCase(
-            "out of the section where it was alone into a new one at the same index: equal numbers, a real move",
+            "the only row of a section moved into a new section at the same index is a move with equal paths",
             "DungeonMaster", [row(10, "b"), row(20, "a"), row(30, "c")], [.set(2, row(40, "d"))],
-            ["section c goes from 2", "section d comes to 2", "2 moves 2.0 to 2.0"]),
+            ["section c is deleted at 2", "section d is inserted at 2", "2 moves 2.0 to 2.0"]),
         KnownCase(
-            "the first row to a new first section: equal numbers, a real move", "YapDatabase",
+            "the first row moved into a new first section is a move with equal paths",
+            "YapDatabase",
             [row(10, "b"), row(20, "b")], [.set(0, row(5, "a"))],
-            ["section a comes to 0", "0 moves 0.0 to 0.0"]),
+            ["section a is inserted at 0", "0 moves 0.0 to 0.0"]),
         KnownCase(
-            "a section renamed with all its rows", "RBQ, World Cup",
+            "all rows of a section get a new section name", "RBQ, World Cup",
             [row(10, "b"), row(20, "b"), row(30, "a")],
             [.set(0, row(10, "d")), .set(1, row(20, "d"))],
             [
-                "section b goes from 0", "section d comes to 0", "0 moves 0.0 to 0.0",
+                "section b is deleted at 0", "section d is inserted at 0", "0 moves 0.0 to 0.0",
                 "1 moves 0.1 to 0.1",
             ]),
         KnownCase(
             "a section that passes another is rebuilt, the other one stays",
             "YapDatabase, realm", [row(10, "b"), row(20, "a"), row(30, "a")],
             [.set(0, row(40, "b"))],
-            ["section b goes from 0", "section b comes to 1", "0 moves 0.0 to 1.0"]),
+            ["section b is deleted at 0", "section b is inserted at 1", "0 moves 0.0 to 1.0"]),
         KnownCase(
             "a section emptied and filled by another row stays", "RBQ, realm",
             [row(10, "b"), row(20, "a"), row(30, "a")], [.delete(0), .insert(row(5, "b"))],
-            ["0 goes from 0.0", "new comes to 0.0"]),
+            ["0 is deleted at 0.0", "new is inserted at 0.0"]),
         KnownCase(
             "rows of a deleted section may stay in another one", "DungeonMaster, RBQ",
             [row(10, "b"), row(20, "b"), row(30, "a")], [.delete(0), .set(1, row(35, "a"))],
-            ["section b goes from 0", "0 goes from 0.0", "1 moves 0.1 to 0.1"]),
+            ["section b is deleted at 0", "0 is deleted at 0.0", "1 moves 0.1 to 0.1"]),
     ]
 }

@@ -11,7 +11,7 @@ package struct TableSection: Hashable, Sendable {
 
 /// A batch update of a table, and the rules by which a table applies it.
 ///
-/// It uses nothing of the library, so that it can check the library's reports.
+/// The rules use nothing of the library, so that they can check its reports.
 package struct TableChange: Sendable {
     package struct Path: Hashable, Comparable, Sendable {
         package var section: Int

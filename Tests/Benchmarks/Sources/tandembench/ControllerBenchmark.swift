@@ -103,6 +103,6 @@ final class ControllerBenchmark: FetchedResultsControllerDelegate {
         let shown = controller.sections
         guard shown.map(\.name) == expected.map(\.name),
             shown.map(\.objectIDs) == expected.map({ $0.ids.compactMap { ids[$0] } })
-        else { throw Failure("the list is not what a full sort gives") }
+        else { throw Failure("the list differs from a full sort") }
     }
 }

@@ -24,8 +24,8 @@ struct DaemonProbe {
         return (kibibytes("RssAnon"), kibibytes("RssFile"))
     }
 
-    /// Returns the processor time of the daemon's main thread, which does everything but making
-    /// segments and reading snapshots, in microseconds.
+    /// Returns the processor time of the daemon's main thread, which does everything except
+    /// creating segments and reading snapshots, in microseconds.
     func processorMicroseconds() throws -> Double {
         let first = try text("/proc/\(process)/schedstat").split(separator: " ").first
         return (first.flatMap { Double($0) } ?? 0) / 1_000

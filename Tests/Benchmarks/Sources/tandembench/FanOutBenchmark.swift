@@ -103,8 +103,8 @@ struct FanOutBenchmark {
                     "floor_cpu_us_per_delivery",
                     decimal(Double(broadcast.processorNanoseconds) / 1_000 / all)
                 ),
-                // For one change and one record of the broadcast, because one process receives
-                // both.
+                // The sum for one change and one record of the broadcast, because one process
+                // receives both.
                 ("subscriber_cpu_us_per_delivery", decimal(subscribers / all / 2)),
             ]
         ).emit()

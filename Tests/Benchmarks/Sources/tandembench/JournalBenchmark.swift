@@ -2,7 +2,7 @@ import Glibc
 import TandemIO
 import TandemJournal
 
-/// The costs of a journal besides its appends: opening it, and making the next segment.
+/// The costs of a journal besides its appends: opening it, and creating the next segment.
 struct JournalBenchmark {
     private static let rounds = 5
     private let folder: String
@@ -68,7 +68,8 @@ struct JournalBenchmark {
 
     // MARK: The next segment
 
-    /// Measures durable writes of 256 bytes alone, and while a segment is being made, alternately.
+    /// Measures durable writes of 256 bytes alone, and while a segment is being created,
+    /// alternately.
     private func filling() throws {
         var floor = try DiskFloor(folder: folder)
         var alone: [Double] = []
@@ -78,7 +79,7 @@ struct JournalBenchmark {
             let journal = try open("filling")
             let before = threads
             let start = now()
-            // More than a quarter of a segment, so that making the next one begins.
+            // More than a quarter of a segment, so that the creation of the next one begins.
             try append(20, [UInt8](repeating: 1, count: 1 << 20), to: journal)
             let mark = floor.microseconds.count
             while threads > before { try floor.measure() }
@@ -96,7 +97,7 @@ struct JournalBenchmark {
         unlink("\(folder)/disk-floor")
     }
 
-    /// The number of threads of this process, one of which makes the segment.
+    /// The number of threads of this process, one of which creates the segment.
     private var threads: Int { (try? RealFileSystem().list("/proc/self/task").count) ?? 0 }
 
     private func remove(_ name: String) throws {

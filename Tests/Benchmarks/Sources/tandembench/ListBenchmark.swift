@@ -63,7 +63,7 @@ struct ListBenchmark {
         guard kept.map(\.name) == expected.map(\.name), kept.map(\.ids) == expected.map(\.ids),
             shown.map(\.name) == expected.map(\.name),
             shown.map({ $0.numbers.map { Int($0) } }) == expected.map(\.ids)
-        else { throw Failure("the list is not what a full sort gives") }
+        else { throw Failure("the list differs from a full sort") }
     }
 
     private func edits(_ batch: [ListRowChange], _ names: [String]) -> MeasuredList.Edits {

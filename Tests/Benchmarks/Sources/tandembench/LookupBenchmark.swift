@@ -118,7 +118,7 @@ struct RoundTrip {
             guard write(descriptor, bytes, up) == up,
                 Self.receive(descriptor, down, &bytes, isAwake)
             else {
-                throw Failure("the echo is gone")
+                throw Failure("the answering process closed the connection")
             }
             times.append(microseconds(from: start, to: now()))
         }

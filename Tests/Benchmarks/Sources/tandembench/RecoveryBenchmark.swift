@@ -76,7 +76,7 @@ struct RecoveryBenchmark {
         let status = try DaemonStatus(container)
         guard let changes = status.replayedChanges,
             let time = status.replayMicroseconds, time > 0
-        else { throw Failure("the daemon does not say what it applied") }
+        else { throw Failure("the daemon did not report the number of applied transactions") }
         try check(container)
         ResultLine(
             scenario: "recovery", peer: "tandem", n: n, metric: "\(kind.rawValue)_changes",

@@ -35,7 +35,7 @@ struct WireSubscriber {
         payload += Self.text("subscriber") + [0, 0, 1] + Self.text(entity)
         let hello = [UInt8(payload.count), 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0] + payload
         guard write(descriptor, hello, hello.count) == hello.count else {
-            throw Failure("the daemon takes no hello: errno \(errno)")
+            throw Failure("the daemon did not accept the hello: errno \(errno)")
         }
     }
 
