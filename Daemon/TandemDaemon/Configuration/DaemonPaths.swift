@@ -6,7 +6,7 @@ public struct DaemonPaths: Hashable, Sendable {
     public var store: String
     /// The path of the socket.
     public var socket: String
-    /// The file with the configuration, which may be missing.
+    /// The path of the configuration file, which may be missing.
     public var configuration: String
 
     /// Creates system-wide paths for root, and paths in the user's directories for other users.

@@ -23,7 +23,7 @@ public enum Role: String, CaseIterable, Comparable, Sendable, CustomStringConver
     public static func < (one: Role, other: Role) -> Bool { one.rank < other.rank }
 }
 
-/// The assignment of roles, based on the kernel's credentials of a client.
+/// The rules that assign a role to a client, based on the credentials that the kernel reports.
 ///
 /// Root and the daemon's own user are administrators. Other users have the highest role of all
 /// lists that contain the user or one of the user's groups, including supplementary ones. Users in

@@ -66,9 +66,9 @@ package enum Limit: String, CaseIterable, Hashable, Sendable {
     case objectReads
     /// The number of related objects read for all candidates of a request.
     case requestReads
-    /// The memory of running fetches.
+    /// The memory of reads and unsent answers.
     case readBytes
-    /// The number of undone transactions.
+    /// The number of transactions that a read at an earlier position undoes.
     case lookBackTransactions
     /// The number of pins of a connection.
     case pinsPerConnection

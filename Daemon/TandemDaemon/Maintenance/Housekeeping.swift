@@ -7,7 +7,7 @@ struct Housekeeping {
     private var lastCount: UInt64 = 0
     private var lastTime: UInt64 = 0
 
-    /// Returns true once when the work is due.
+    /// Returns whether the work is due; if so, it is due again only after another checkpoint.
     mutating func consumeDue(checkpoints count: UInt64, _ now: UInt64) -> Bool {
         assert(count >= lastCount, "Checkpoints are counted up.")
         guard count > lastCount else { return false }
