@@ -11,14 +11,15 @@ struct ReadRun {
     let counts: LimitCounters
     /// The transactions between the positions of the request and the position of the view.
     var window: ReadWindow?
-    /// The work after which the read ends with `interrupted`, because it is not small; nil for no
-    /// bound.
+    /// The work after which the read ends with `interrupted`, because it is not a small read; nil
+    /// for no bound.
     var littleWork: Int?
     /// The work of an object, relative to one whose predicate compares one number.
     var weight = 1
-    /// The number of related objects that verdicts may read, if it differs from a fetch's.
+    /// The maximum number of related objects that verdicts may read; nil for the limit of any
+    /// request.
     var verdictReads: Int?
-    /// Throws if the read must end.
+    /// The check that throws if the read must end.
     var check: ReadBudget.Check?
 
     /// An answer; for a chunked list, its head.
