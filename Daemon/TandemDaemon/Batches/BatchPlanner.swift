@@ -2,7 +2,7 @@ import TandemModel
 import TandemStore
 import TandemWire
 
-/// The transactions of batches: planned like saves, and recorded with the batch's progress.
+/// Plans the transactions of batches like saves, and records them with the batch's progress.
 struct BatchPlanner {
     private let committer: Committer
 
@@ -38,10 +38,10 @@ struct BatchPlanner {
         }
     }
 
-    /// Plans a transaction of a batch with at most `most` changes, give or take those of one
-    /// object.
+    /// Plans a transaction of a batch.
     ///
-    /// Throws ``TandemError`` for errors of the client.
+    /// Throws ``TandemError`` for errors of the client, for example `limitExceeded` if deletions
+    /// cascade to more than `most` objects.
     func plan(_ part: SaveRequest, atMost most: Int) throws -> SavePlanner.Plan {
         guard let model = store.model else {
             throw TandemError.noModel()
