@@ -50,7 +50,7 @@ final class BatchDispatcher {
         guard batch.request.offset == 0 else {
             throw TandemError(
                 .usage,
-                "a batch cannot have an offset, because a repetition would skip other objects; "
+                "a batch cannot have an offset, because a retry would skip other objects; "
                     + "use the predicate")
         }
         if case .update(let values) = batch.work, values.contains(where: \.value.isLong) {
