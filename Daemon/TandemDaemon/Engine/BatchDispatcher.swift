@@ -3,7 +3,7 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// Batches, carried out one after the other in transactions between saves.
+/// Carries out batches, one after another, in transactions between saves.
 ///
 /// A turn plans at most one transaction of a batch, which shares its flush with the saves of that
 /// turn.
@@ -78,7 +78,7 @@ final class BatchDispatcher {
 
     // MARK: Searching
 
-    /// Returns the search for the objects of the running batch if it has to be started.
+    /// Returns the search for the objects of the running batch, or nil if none has to be started.
     func beginSearch() throws -> PendingRead? {
         guard let run = queue.current as? BatchChangeTask, run.seeks, !run.isOver else {
             return nil
@@ -99,7 +99,7 @@ final class BatchDispatcher {
         return begun
     }
 
-    /// Returns the search of the running batch if a session requested the batch.
+    /// Returns the search of the running batch, or nil if another session requested the batch.
     func search(of session: Session) -> PendingRead? {
         guard let run = queue.current as? BatchChangeTask, run.session === session else {
             return nil

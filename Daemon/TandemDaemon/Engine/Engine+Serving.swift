@@ -4,8 +4,8 @@ import TandemWire
 
 /// Service of waiting sessions in slices, so that a save never waits for all of them.
 extension Engine {
-    /// Serves a limited number of sessions with requests, and of sessions with output; the others
-    /// wait for later slices.
+    /// Serves a limited number of sessions with requests, and as many with output; the others wait
+    /// for later slices.
     func serveSlice() throws {
         writer.beginTurn(at: clock.monotonicNanoseconds)
         try deliverReads()
@@ -114,7 +114,7 @@ extension Engine {
         syncs.answerReached(session)
     }
 
-    /// Ends a session that needs a transaction that can't be read, after its queued bytes.
+    /// Ends a session whose next transaction can't be read, after its queued bytes are written.
     private func endUnreadable(_ session: Session, _ error: TandemError) {
         finish(session)
         guard session.outboundBytes == 0, !session.isClosing else { return }
