@@ -69,7 +69,7 @@ extension Setting {
     private static let roles: [Setting] = {
         let words = Role.allCases.map { ($0.rawValue, $0) }
         let others = Setting.choice(
-            "roles.others", "role of users in no list; with none, they can't connect", words,
+            "roles.others", "role of users in no list; with none, they cannot connect", words,
             \.roles.others, ==)
         return [others]
             + [Role.reader, .writer, .admin].flatMap { [users(of: $0), groups(of: $0)] }
