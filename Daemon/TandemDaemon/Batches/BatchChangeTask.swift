@@ -292,7 +292,7 @@ final class BatchChangeTask: BatchTask {
             guard let matches = try matches(object, evaluator, committer) else {
                 if isAlone { return try leaveToReader(rest.map(\.object), committer) }
                 throw TandemError(
-                    .limitExceeded, "evaluating the objects of the transaction again takes long")
+                    .limitExceeded, "evaluating the transaction's objects again takes too long")
             }
             if change.kind == .delete {
                 if matches { part.progress.done += 1 }

@@ -102,7 +102,7 @@ final class BatchInsertTask: BatchTask {
             throw TandemError(
                 .usage,
                 "the rows begin at \(insert.first), but the batch has only \(known.done) rows; "
-                    + "send the rows between")
+                    + "send the rows in between")
         }
         if known.done <= end {
             next = Int(known.done - insert.first)

@@ -61,7 +61,7 @@ struct BatchQueue {
         }
         let bytes = ofUser.reduce(run.bytes) { $0 + $1.bytes }
         if !ofUser.isEmpty, bytes > limits.inboundBytes {
-            let text = "the waiting batches of this user would take \(bytes) bytes"
+            let text = "the waiting batches of this user would have \(bytes) bytes"
             throw counts.refusal(.inboundBytes, limits, text + Self.advice)
         }
         waiting.append(.batch(run))
@@ -78,7 +78,7 @@ struct BatchQueue {
 
     /// Removes the running batch.
     mutating func endCurrent() {
-        assert(current?.isOver ?? false, "Only a batch that is over gives way to the next one.")
+        assert(current?.isOver ?? false, "A running batch is removed only when it is over.")
         current = nil
     }
 

@@ -57,7 +57,7 @@ struct CheckpointSchedule {
     mutating func didCommit(
         _ commit: UInt64, pages: Int, bytes: UInt64, from start: UInt64, to end: UInt64
     ) {
-        assert(start <= end && end >= lastCheckpoint, "The monotonic clock does not go back.")
+        assert(start <= end && end >= lastCheckpoint, "The monotonic clock never goes backwards.")
         lastCheckpoint = end
         lastLength = end - start
         pace.record(pages: pages, nanoseconds: lastLength)

@@ -10,7 +10,7 @@ import TandemQuery
 struct DerivedAttributes {
     let graph: PlanningGraph
 
-    /// Computes the derived attributes of these objects, which are sorted by number.
+    /// Computes the derived attributes of objects that are sorted by number.
     func compute(_ objects: [PlanningObject]) throws {
         for working in objects where !working.entity.derivations.isEmpty && !working.isDeleted {
             for derivation in working.entity.derivations {

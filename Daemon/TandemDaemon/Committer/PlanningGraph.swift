@@ -95,7 +95,7 @@ final class PlanningGraph {
                     ValidationProblem(
                         object: model.id(of: working.object),
                         property: slot < properties.count ? properties[slot].name : "#\(slot)",
-                        message: "the value has another type than the property")
+                        message: "the value's type differs from the property's")
                 ])
         }
         try setToOne(working, slot, value.reference)

@@ -180,7 +180,7 @@ final class Admission {
             return (
                 .unfinishedBytesPerUser,
                 "incomplete messages of uid \(session.peer.uid) hold \(ofUser) bytes; "
-                    + "connect again and send one after the other"
+                    + "connect again and send one message at a time"
             )
         }
         guard unfinished.bytes > limits.unfinishedBytes else { return nil }

@@ -111,7 +111,7 @@ struct Answerer {
     private func check(_ request: VerdictRequest) throws {
         guard request.items.count <= limits.controllers else {
             throw committer.limitCounters.refusal(
-                .controllers, limits, "the request is about \(request.items.count) controllers")
+                .controllers, limits, "the request has lists of \(request.items.count) controllers")
         }
         for item in request.items { try RequestSize(committer).check(item.request) }
         if case .fetch(let fetch) = request.alongside { try RequestSize(committer).check(fetch) }

@@ -57,7 +57,7 @@ final class BatchDispatcher {
             throw TandemError(
                 .limitExceeded,
                 "a batch can set values of at most \(BlobReference.inlineLimit) bytes; save longer "
-                    + "ones object by object")
+                    + "values object by object")
         }
     }
 

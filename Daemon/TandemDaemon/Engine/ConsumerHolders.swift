@@ -21,7 +21,7 @@ final class ConsumerHolders {
         throw TandemError(
             .consumerInUse,
             "client \(id) (\(client.author), pid \(client.peer.pid)) already reads as the consumer "
-                + "\(name); end it, or use another name")
+                + "\(name); end that client, or use another name")
     }
 
     /// Makes a session the holder of a consumer's name.

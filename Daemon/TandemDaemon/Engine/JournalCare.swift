@@ -101,7 +101,7 @@ final class JournalCare {
 
     /// Counts pins that ended before their clients released them.
     func countExpiredPins(_ count: Int) {
-        assert(count >= 0, "Pins are counted up.")
+        assert(count >= 0, "The counter never decreases.")
         retention.counters.expiredPins += UInt64(count)
     }
 

@@ -42,7 +42,7 @@ final class PushDispatcher {
 
     /// Removes a session that has ended.
     func remove(_ session: Session) {
-        assert(session.isClosing, "Only a session that has ended loses its pushes.")
+        assert(session.isClosing, "Only a session that has ended is removed.")
         subscribers.remove(session)
     }
 
@@ -134,7 +134,7 @@ final class PushDispatcher {
         case .wouldBlock: taken = 0
         case .closed: return .closed
         }
-        assert(taken <= batch.bytes.count, "A socket accepts at most what it is offered.")
+        assert(taken <= batch.bytes.count, "A socket accepts at most the offered bytes.")
         guard taken == batch.bytes.count else {
             try queue(session)
             session.drop(taken)

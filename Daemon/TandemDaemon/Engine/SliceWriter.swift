@@ -16,7 +16,7 @@ final class SliceWriter {
 
     /// Counts bytes that a socket accepted.
     func count(_ written: Int) {
-        assert(written >= 0, "Written bytes are not taken back.")
+        assert(written >= 0, "The count never decreases.")
         bytes += written
     }
 

@@ -87,7 +87,7 @@ final class PendingRead {
 
     /// Records that the answer is being encoded.
     func beginAnswer() {
-        assert(job != nil && !isAnswered && !isOver, "A begun read is answered once.")
+        assert(job != nil && !isAnswered && !isOver, "A read that has a job is answered once.")
         isAnswered = true
     }
 
@@ -151,7 +151,7 @@ struct ReadQueue {
     }
 
     mutating func add(_ read: PendingRead) {
-        assert(!read.isOver && !contains { $0 === read }, "A read waits once, until it is over.")
+        assert(!read.isOver && !contains { $0 === read }, "A read is queued once, before its end.")
         waiting.append(read)
     }
 

@@ -61,7 +61,7 @@ struct SessionInput {
 
     /// Records that an incomplete message began.
     mutating func beginUnfinished(at time: UInt64) {
-        assert(!isAtBoundary, "Only an incomplete message has a rest to wait for.")
+        assert(!isAtBoundary, "The rest of an incomplete message is still to arrive.")
         unfinishedSince = time
     }
 

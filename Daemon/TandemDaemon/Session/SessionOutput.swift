@@ -85,7 +85,7 @@ struct SessionOutput {
 
     /// Records that the socket has accepted all chunks of an answer sent so far.
     mutating func recordAccepted(at time: UInt64) {
-        assert(time >= acceptedAt, "Time does not go backwards.")
+        assert(time >= acceptedAt, "The monotonic clock never goes backwards.")
         acceptedAt = time
     }
 

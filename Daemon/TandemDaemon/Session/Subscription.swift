@@ -48,7 +48,7 @@ struct Subscription {
 
     /// Records that transactions after a position are still to be considered.
     mutating func lag(after position: UInt64) {
-        assert(lagPosition == nil, "A current session does not lag.")
+        assert(lagPosition == nil, "Only a current session begins to lag.")
         lagPosition = position
     }
 
