@@ -12,8 +12,8 @@ struct BatchPlanner {
 
     /// Returns the record of a batch, or nil if the batch is new.
     ///
-    /// Throws `usage` if its id was used for anything else, and `unknownOutcome` if its record may
-    /// have been removed.
+    /// Throws `usage` if the batch's id was used for anything else, and `unknownOutcome` if the
+    /// record may have been removed.
     func known(_ batch: Batch, by uid: UInt32) throws -> IdempotencyRecord? {
         try recalling { try committer.idempotencyTable.progress(of: batch, by: uid) }
     }

@@ -29,8 +29,8 @@ public struct DaemonConfiguration: Sendable {
     public var limits = DaemonLimits()
     /// The maximum size of the store in bytes, or nil for the store's own limit.
     public var storeQuotaBytes: Int?
-    /// Whether nothing is persistent: the journal is in memory, and the store in an unnamed file in
-    /// memory.
+    /// Whether the daemon persists nothing: the journal is in memory, and the store in an unnamed
+    /// file in memory.
     ///
     /// See ``inMemory()``.
     public var isInMemory = false
@@ -75,7 +75,7 @@ public struct DaemonError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// The kind of the failure.
     public var code: Code
-    /// A message that says what happened, where, and what to do.
+    /// A message that states the failure, the file and the remedy.
     public var message: String
 
     /// Creates an error from a code and a message.

@@ -33,7 +33,7 @@ struct Answerer {
         case .status, .hello, .save, .sync, .schema, .disconnect, .lease, .consumer, .pin, .batch,
             .insert,
             .vacuum, .cancel, .reload, .fetch, .explain, .read, .verdicts:
-            preconditionFailure("The engine answers these itself.")
+            preconditionFailure("The engine answers these requests itself.")
         }
     }
 

@@ -30,8 +30,8 @@ final class BatchDispatcher {
 
     /// Queues a batch.
     ///
-    /// The record under its id is read only when its turn comes: until then, an earlier request
-    /// with the same id may change it.
+    /// The record under the batch's id is read only in the batch's first turn: until then, an
+    /// earlier request with the same id may change the record.
     func begin(_ batch: Batch, _ id: UInt32, _ session: Session) throws {
         try admission.authorize(.writer, of: session, to: "change objects by a batch")
         try check(batch)

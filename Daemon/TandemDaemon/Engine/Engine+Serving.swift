@@ -47,8 +47,8 @@ extension Engine {
         queues.endMeasurements { reporter.recordFanOut(nanoseconds: now - min(now, $0)) }
     }
 
-    /// Whether the slice's time is up, so that saves go first; sessions before their hello don't
-    /// wait.
+    /// Returns whether the session must wait because the slice's time is used up; sessions before
+    /// their hello don't wait.
     private func isLate(_ session: Session) -> Bool {
         session.isReady && writer.isLate(at: clock.monotonicNanoseconds)
     }

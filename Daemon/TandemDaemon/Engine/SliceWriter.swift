@@ -20,7 +20,7 @@ final class SliceWriter {
         bytes += written
     }
 
-    /// Returns whether the time for the slices is used up, so that saves go first.
+    /// Returns whether the time for the slices is used up, so that saves have priority.
     func isLate(at now: UInt64) -> Bool { now >= began + DaemonLimits.sliceNanoseconds }
 
     /// Writes queued bytes; returns false if the connection is closed.

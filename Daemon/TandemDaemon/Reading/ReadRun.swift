@@ -136,7 +136,7 @@ struct ReadRun {
         return answer
     }
 
-    /// Returns the rows of values made from the objects found.
+    /// Returns the rows of column values that the objects found result in.
     private func values(
         _ fetch: Fetch, _ objects: StoredObjects, _ size: AnswerByteBudget
     ) throws -> [[Value]] {
@@ -172,7 +172,7 @@ struct ReadRun {
         var fetch = fetch
         fetch.related = []
         let answer = try answer(fetch, found)
-        // A fetch whose answer is sent in chunks goes to a reader, regardless of the number of
+        // A fetch whose answer is sent in chunks is passed to a reader, whatever the number of
         // objects.
         if littleWork != nil, AnswerChunker(answer).bytes > limits.chunkBytes {
             throw StoreError(.interrupted, "the answer is larger than one message")

@@ -72,8 +72,8 @@ struct TurnOrder {
 
 /// Limits the number of reads that run at the same time, by blocking the threads of the others.
 ///
-/// A waiting read starts after ``sliceNanoseconds``, however long the running reads take. The limit
-/// leaves the processor to the daemon's thread.
+/// While reads wait, a turn ends after ``sliceNanoseconds``, so that no read waits for the end of a
+/// long one. The limit leaves the daemon's thread its share of the processor.
 final class ReaderTurns: Sendable {
     private struct State {
         var order: TurnOrder

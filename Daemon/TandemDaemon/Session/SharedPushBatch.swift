@@ -28,7 +28,7 @@ struct SharedPushBatch {
     private(set) var bytes: [UInt8] = []
     /// Whether the batch contains all pushes up to `end`.
     ///
-    /// If not, each session gets its pushes separately, by reference and in turns.
+    /// If not, pushes are queued for each session separately, by reference and in turns.
     let isComplete: Bool
 
     /// Encodes the pushes that follow `place`; `body` returns nil for an irrelevant position.
