@@ -9,7 +9,8 @@ public struct DaemonPaths: Hashable, Sendable {
     /// The path of the configuration file, which may be missing.
     public var configuration: String
 
-    /// Creates system-wide paths for root, and paths in the user's directories for other users.
+    /// Creates system-wide paths for root and for processes without XDG_RUNTIME_DIR, such as system
+    /// services; otherwise paths in the user's directories.
     public init(name: String) {
         let runtime = ThisProcess.environment("XDG_RUNTIME_DIR")
         guard ThisProcess.effectiveUserID != 0, let runtime else {
