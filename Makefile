@@ -1,5 +1,5 @@
 # The two main commands are `make demo` and `make test`; `make` lists all of them.
-# None needs a terminal. Only `make install` creates files outside .build.
+# No command needs a terminal. Only `make install` creates files outside .build.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -10,18 +10,18 @@ SHELL := /bin/bash
 SOURCES := Package.swift Sources Client Daemon Tests
 # Debian packages required for the build.
 PACKAGES := liblmdb-dev pkg-config
-# Also required for the tests: SQLite, with which fetches are compared.
+# Packages also required for the tests, which compare fetches with SQLite.
 ORACLE_PACKAGES := libsqlite3-dev
-# Optional packages with which tests check the units and system calls. Tests that lack one are skipped.
+# Optional packages, with which tests check units and system calls. A test whose package is missing is skipped.
 TEST_PACKAGES ?=
 
-# The target of `make install`; DESTDIR is prepended to all paths, for packaging.
+# The prefix of installed paths; DESTDIR is prepended to all of them, for packaging.
 PREFIX ?= /usr/local
 DESTDIR ?=
-# A folder with tandem and tandemd; if it is empty, both are built for release.
+# A folder with the programs tandem and tandemd; if unset, both are built for release.
 BINARIES ?=
 # The flags with which the benchmarks build tandemd. Overlapping accesses to a variable are not
-# checked at run time; in the build for tests they trap.
+# checked at run time; in test builds they trap.
 RELEASE := -c release -Xswiftc -enforce-exclusivity=unchecked --static-swift-stdlib --scratch-path .build/install
 LIB := $(PREFIX)/lib
 SHARE := $(PREFIX)/share
@@ -38,15 +38,15 @@ INSTALLED := $(PREFIX)/bin/tandem $(PREFIX)/bin/tandemd \
     $(addprefix $(SHARE)/doc/tandem/examples/,$(notdir $(wildcard systemd/examples/*)))
 
 help:
-	echo "make demo          build, then play the World Cup of 2022 over three processes and a daemon"
-	echo "make test          lint, build and run all tests; TEST='REGULAR EXPRESSION' runs some"
-	echo "make check         the deep kinds of tests, for 30 minutes or MINUTES=N; KINDS=a,b for some"
+	echo "make demo          build, then play the World Cup of 2022 with three processes and a daemon"
+	echo "make test          lint, build and run all tests; TEST='REGULAR EXPRESSION' selects tests"
+	echo "make check         run the deep kinds of tests for 30 minutes or MINUTES=N; KINDS=a,b selects some"
 	echo "make api-baseline  rewrite the list of public symbols that a test compares"
 	echo "make format        format the sources in place"
 	echo "make format-check  lint the sources, as make test does"
-	echo "make install       build for release and install below PREFIX ($(PREFIX)), behind DESTDIR"
-	echo "make uninstall     remove what it installed"
-	echo "make clean         remove the build"
+	echo "make install       build for release and install below DESTDIR and PREFIX ($(PREFIX))"
+	echo "make uninstall     remove the installed files"
+	echo "make clean         remove the build products"
 
 demo: dependencies
 	echo "== building tandemd and worldcup"
@@ -64,8 +64,8 @@ test: PACKAGES += $(ORACLE_PACKAGES) $(TEST_PACKAGES)
 test: dependencies format-check
 	echo "== building everything, tests included"
 	swift build --build-tests
-	# Packages of their own, which share what was just compiled. Without a product and with its cache,
-	# the build system would take the plan or the result of the package before.
+	# The examples are packages of their own, which share the build products. Without --product and
+	# with its cache, the build system would use the plan or the result of the previous package.
 	for main in Tests/Examples/*/Sources/*/main.swift; do
 	    folder=$$(dirname "$$main")
 	    swift build --package-path "$${folder%/Sources/*}" --scratch-path .build \
@@ -186,10 +186,10 @@ install:
 uninstall:
 	for file in $(INSTALLED); do
 	    rm -f "$(DESTDIR)$$file"
-	    # Emptied folders are removed, too; without DESTDIR only those that belong to Tandem.
+	    # Empty folders are removed, too; without DESTDIR, only those that belong to Tandem.
 	    if [[ -n "$(DESTDIR)" ]]; then
 	        (cd "$(DESTDIR)" && rmdir -p ".$${file%/*}") 2>/dev/null || true
 	    fi
 	done
 	rmdir "$(DESTDIR)$(SHARE)/doc/tandem/examples" "$(DESTDIR)$(SHARE)/doc/tandem" 2>/dev/null || true
-	echo "== removed what was installed below $(DESTDIR)$(PREFIX)"
+	echo "== removed the installed files below $(DESTDIR)$(PREFIX)"

@@ -2,14 +2,14 @@ import TandemDaemon
 import TandemIO
 import Yams
 
-/// A configuration file in YAML: nested mappings, whose keys are joined by dots.
+/// A configuration file in YAML: nested mappings, whose keys are joined by dots to setting names.
 enum ConfigurationFile {
     /// The error of a file that can't be read or is not a configuration.
     struct Unreadable: Error {
         var message: String
     }
 
-    /// An upper bound far above any real configuration, which has a few kilobytes.
+    /// The maximum size of a file in bytes; a real configuration has a few kilobytes.
     private static let maximumBytes: UInt64 = 1 << 20
 
     /// Returns the settings of a file, or nil if the file does not exist.

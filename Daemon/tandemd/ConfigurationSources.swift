@@ -2,7 +2,7 @@ import Configuration
 import TandemDaemon
 import TandemIO
 
-/// The settings of flags, environment and file, in this order of precedence.
+/// The settings from flags, environment and file, in this order of precedence.
 struct ConfigurationSources {
     var flags: [GivenSetting] = []
     var environment: [GivenSetting] = []
@@ -15,7 +15,7 @@ struct ConfigurationSources {
         for given in all { assembly.refuseUnknown(given) }
         let reader = ConfigReader(providers: all.map(Self.provider))
         for setting in Setting.all {
-            // All values are kept as text; each setting parses its own numbers and lists.
+            // All values are kept as text; each setting parses its own values.
             let entries = reader.stringArray(forKey: ConfigKey(setting.name)) ?? []
             guard let origin = entries.first else { continue }
             let values =
@@ -44,7 +44,7 @@ struct ConfigurationSources {
         }
     }
 
-    /// Returns the settings of the environment variables.
+    /// Returns the settings from the environment variables.
     static func environmentSettings() -> [GivenSetting] {
         Setting.all.compactMap { setting in
             ThisProcess.environment(setting.variable).map { value in

@@ -9,47 +9,48 @@ struct GivenOptions: ParsableArguments {
             "Set a key of the configuration; can be repeated.", valueName: "key=value"))
     var assignments: [String] = []
 
-    @Option(help: "The directory of store and journal; created if missing.")
+    @Option(help: "Directory of store and journal; created if missing.")
     var store: String?
 
-    @Option(help: "The path of the socket; its directory is created if missing.")
+    @Option(help: "Path of the socket; its directory is created if missing.")
     var socket: String?
 
-    @Option(help: "full: answered saves survive a power loss; relaxed: the end of processes.")
+    @Option(
+        help: "full: acknowledged saves survive power loss; relaxed: only the death of processes.")
     var durability: String?
 
     @Option(
-        help: "The least important level to log: critical, error, warning, notice, info or debug.")
+        help: "Least important level to log: critical, error, warning, notice, info or debug.")
     var logLevel: String?
 
-    @Option(help: "Mebibytes of a journal segment; 64 by default, 1 for small stores.")
+    @Option(help: "Size of a journal segment in mebibytes; 64 by default, 1 for small stores.")
     var segmentMebibytes: Int?
 
     @Option(
         help: ArgumentHelp(
-            "Mebibytes above which the oldest unneeded segments are removed; 1024 by default.",
+            "Size in mebibytes above which the oldest unneeded segments are removed; 1024 by default.",
             valueName: "MiB"))
     var journalKeep: Int?
 
     @Option(
         help: ArgumentHelp(
-            "Hours after which unneeded segments are removed; 168 by default.",
+            "Age in hours above which unneeded segments are removed; 168 by default.",
             valueName: "hours"))
     var journalHours: Int?
 
     @Option(
         help: ArgumentHelp(
-            "Mebibytes that the journal must not exceed; 4096 by default. Readers that still need removed segments are expired.",
+            "Hard limit on the journal's size in mebibytes; 4096 by default. Readers that still need removed segments are expired.",
             valueName: "MiB"))
     var journalCap: Int?
 
-    @Option(help: "The store's quota in mebibytes; 1 Ti by default.")
+    @Option(help: "Quota of the store in mebibytes; 1048576 (1 TiB) by default.")
     var mapLimitMebibytes: Int?
 
-    @Option(help: ArgumentHelp("Kibibytes of a segment, for tests.", visibility: .hidden))
+    @Option(help: ArgumentHelp("Size of a segment in kibibytes, for tests.", visibility: .hidden))
     var segmentKibibytes: Int?
 
-    /// Returns the settings of the flags; if a key is set twice, the last one takes effect.
+    /// Returns the settings of the flags; if a key is set twice, the last value takes effect.
     func settings() throws -> [GivenSetting] {
         let flags: [(String, String, String?)] = [
             ("store", "--store", store), ("socket.path", "--socket", socket),

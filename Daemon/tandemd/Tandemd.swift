@@ -10,14 +10,14 @@ struct Tandemd: ParsableCommand {
         commandName: "tandemd",
         abstract: "Keep one object graph in sync across all processes of this machine.",
         discussion: """
-            Without --store and --socket the directories of --name are used: for root and system \
-            services /var/lib/tandem/NAME and /run/tandem/NAME.sock, for other users below \
+            Without --store and --socket, the paths follow from --name: /var/lib/tandem/NAME and \
+            /run/tandem/NAME.sock for root and system services; for other users, paths below \
             XDG_STATE_HOME and XDG_RUNTIME_DIR. Under systemd the socket unit provides the socket.
 
-            Each key below is set by --set KEY=VALUE, else by its variable (journal.keepBytes: \
-            TANDEMD_JOURNAL_KEEP_BYTES), else in the configuration file, which is YAML with one level \
-            for each dot: /etc/tandem/NAME.yaml for root and system services, for other users \
-            below XDG_CONFIG_HOME.
+            Each key below can be set by --set KEY=VALUE, by its variable (journal.keepBytes: \
+            TANDEMD_JOURNAL_KEEP_BYTES) or in the configuration file, in this order of precedence. \
+            The file is YAML with one level for each dot: /etc/tandem/NAME.yaml for root and system \
+            services; for other users, a path below XDG_CONFIG_HOME.
 
             EXIT CODES:
               0: stopped by SIGTERM or SIGINT
@@ -33,13 +33,13 @@ struct Tandemd: ParsableCommand {
 
     @OptionGroup var given: GivenOptions
 
-    @Option(help: "The name of which store, socket and configuration have their paths by default.")
+    @Option(help: "Name of the daemon, which determines the default paths (TANDEM_NAME).")
     var name: String?
 
-    @Option(help: "The configuration file (TANDEMD_CONFIG).")
+    @Option(help: "Path of the configuration file (TANDEMD_CONFIG).")
     var config: String?
 
-    @Flag(help: "Print the configuration with its origins, or what is wrong with it, and exit.")
+    @Flag(help: "Print every setting with its origin, or all problems, and exit.")
     var checkConfig = false
 
     /// Parses the arguments and runs the daemon.
@@ -122,7 +122,7 @@ struct Tandemd: ParsableCommand {
         return assembly.configuration
     }
 
-    /// Returns the settings of all sources, together with all their errors.
+    /// Returns the configuration assembled from all sources, together with all problems.
     private func assembled() throws -> SettingAssembly {
         let name = name ?? ThisProcess.environment("TANDEM_NAME") ?? "default"
         let paths = DaemonPaths(name: name)
@@ -161,7 +161,7 @@ struct Tandemd: ParsableCommand {
         throw ConfigurationFile.Unreadable(message: "there is no configuration file \(named)")
     }
 
-    /// The table of keys for the help.
+    /// The table of keys in the help text.
     private static var keys: String {
         let defaults = DaemonConfiguration(store: "of NAME", socket: "of NAME")
         return Setting.all.map { setting in
@@ -173,7 +173,7 @@ struct Tandemd: ParsableCommand {
 }
 
 extension DaemonError {
-    /// The exit code: after 75 systemd restarts the daemon, which may help; 78 needs an
+    /// The exit code; systemd restarts the daemon after 1 and 75, but not after 78, which needs an
     /// administrator.
     var exitCode: Int32 {
         switch code {
@@ -185,7 +185,7 @@ extension DaemonError {
 }
 
 extension LogLevel {
-    /// Writes a line to standard error, with a prefix from which journald reads the priority.
+    /// Writes a line to standard error; under journald, a prefix contains the priority.
     func print(_ line: String) {
         StandardStream.error.write(prefix + line.printable + "\n")
     }

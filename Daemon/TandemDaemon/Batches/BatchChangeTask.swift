@@ -11,9 +11,9 @@ import TandemWire
 /// progress (``BatchProgress``), and a retried batch searches after the recorded reference.
 ///
 /// Before an object is processed, it is evaluated again if another client has changed it since the
-/// search, and skipped if it no longer matches or was deleted. A reader does that if it takes long.
-/// A change that the batch itself made to a later object, at the other end of a link, does not
-/// cause that object to be skipped.
+/// search, and skipped if it no longer matches or was deleted. If the evaluation takes long, a
+/// reader does it. A change that the batch itself made to a later object, at the other end of a
+/// link, does not cause that object to be skipped.
 ///
 /// State:
 /// - `search`: the read that searches for the objects, or evaluates some of them again.
@@ -25,11 +25,11 @@ final class BatchChangeTask: BatchTask {
     let id: UInt32
     let batch: Batch
     let principal: Principal
-    /// The approximate size of its message in bytes.
+    /// The approximate size of the request's message in bytes.
     let bytes: Int
     /// The progress in memory; progress without an effect may not be durable yet.
     private(set) var progress = BatchProgress()
-    /// The position of its last durable transaction.
+    /// The position of the batch's last durable transaction.
     private var position: UInt64?
     private var predicate: BatchPredicate?
     /// The position of the model for which the batch was compiled; nil before its first turn.
@@ -53,10 +53,10 @@ final class BatchChangeTask: BatchTask {
         bytes = writer.count
     }
 
-    /// Whether its turn has come.
+    /// Whether the batch has had its first turn.
     private var hasBegun: Bool { modelPosition != nil }
 
-    /// Whether its search must be started, or an evaluation by a reader.
+    /// Whether a search, or an evaluation by a reader, must be started.
     var seeks: Bool {
         hasBegun && search == nil && (found.position == nil || reevaluation.isNeeded)
     }
@@ -151,7 +151,7 @@ final class BatchChangeTask: BatchTask {
         pace.adapt(to: clock.monotonicNanoseconds - began, atMost: most)
     }
 
-    /// Returns the objects of the next transaction that are still selected, and its end index.
+    /// Returns the still selected objects of the next transaction, and the index of its end.
     ///
     /// The transaction ends early if evaluating objects again takes long. If even the first object
     /// takes too long, it is left to a reader.
@@ -257,8 +257,8 @@ final class BatchChangeTask: BatchTask {
         found.selection(of: stored, upTo: committer.plannedPosition)
     }
 
-    /// Makes a reader evaluate those of the objects that must be evaluated again, as many as it may
-    /// evaluate together.
+    /// Leaves the objects that must be evaluated again to a reader, as many as it may evaluate
+    /// together.
     ///
     /// Throws `timeout` if too many evaluations had no effect.
     private func leaveToReader(
@@ -276,9 +276,10 @@ final class BatchChangeTask: BatchTask {
 
     /// Evaluates the later objects that this transaction is about to change.
     ///
-    /// Afterwards, changes by other clients can't be distinguished from the batch's own. Selected
-    /// objects that a cascade deletes are counted now. If evaluating them takes too long, throws
-    /// `limitExceeded`; for a transaction of one object, leaves them to a reader instead.
+    /// After the transaction, changes by other clients can't be distinguished from the batch's own.
+    /// Selected objects that a cascade deletes are counted now. If the evaluation takes too long,
+    /// throws `limitExceeded`; for a transaction of one object, leaves the objects to a reader
+    /// instead.
     private func evaluateRest(
         _ changes: [Change], in part: inout BatchPart, _ isAlone: Bool, _ committer: Committer
     ) throws {
@@ -291,7 +292,7 @@ final class BatchChangeTask: BatchTask {
             guard let matches = try matches(object, evaluator, committer) else {
                 if isAlone { return try leaveToReader(rest.map(\.object), committer) }
                 throw TandemError(
-                    .limitExceeded, "evaluating the objects of the transaction again takes long")
+                    .limitExceeded, "evaluating the transaction's objects again takes too long")
             }
             if change.kind == .delete {
                 if matches { part.progress.done += 1 }
@@ -332,13 +333,13 @@ final class BatchChangeTask: BatchTask {
 
 /// A planned transaction of a batch.
 struct BatchPart {
-    /// The index of the first object after it.
+    /// The index of the first object after the transaction.
     var next: Int
-    /// The batch's progress after it.
+    /// The batch's progress after the transaction.
     var progress: BatchProgress
-    /// The position of its transaction, or the position for the answer; nil if it has no effect.
+    /// The position of the transaction, or that of the answer; nil if there is no effect.
     var position: UInt64?
-    /// Whether its result is recorded only by the next checkpoint.
+    /// Whether the result is recorded only by the next checkpoint.
     var needsKeeping = false
     /// Later objects that are no longer selected.
     var excluded: [ObjectReference] = []

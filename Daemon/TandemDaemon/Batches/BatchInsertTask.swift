@@ -7,11 +7,11 @@ import TandemWire
 /// The record under the batch's id contains the number of rows processed and their hash. These rows
 /// are skipped. The others are inserted in transactions, each of which records the progress.
 ///
-/// If a transaction fails, each of its rows is evaluated separately (``Committer/refusals(of:)``),
-/// and all rows before the first impossible one are inserted, however the chunk was split. An error
-/// that no single row causes, such as too many members of another object, is narrowed down by
-/// trying fewer rows, down to one. If existing objects may replace new ones, a transaction ends
-/// before a row with the unique values of an earlier new object.
+/// If a transaction fails, each of its rows is evaluated separately
+/// (``BatchPlanner/refusals(of:)``). All rows before the first impossible one are inserted, however
+/// the chunk was split. If no single row causes the error, such as too many members of another
+/// object, transactions of fewer rows are tried, down to one row. If existing objects may replace
+/// new ones, a transaction ends before a row with the unique values of an earlier new object.
 ///
 /// State:
 /// - `progress`, `hash`: the durable progress of the batch.
@@ -46,7 +46,7 @@ final class BatchInsertTask: BatchTask {
         do {
             principal = try session.client.principal(author: insert.author, context: insert.context)
         } catch {
-            // The run is over; only the error remains to be sent.
+            // The batch is over; only the error remains to be sent.
             principal = Principal(author: "", context: "", uid: session.peer.uid)
             failure = error
         }
@@ -102,7 +102,7 @@ final class BatchInsertTask: BatchTask {
             throw TandemError(
                 .usage,
                 "the rows begin at \(insert.first), but the batch has only \(known.done) rows; "
-                    + "send the rows between")
+                    + "send the rows in between")
         }
         if known.done <= end {
             next = Int(known.done - insert.first)
@@ -127,7 +127,7 @@ final class BatchInsertTask: BatchTask {
 
     /// Plans the next transaction.
     ///
-    /// Returns false if it must be planned differently, or in the next turn.
+    /// Returns false if the transaction must be planned differently, or in the next turn.
     private func plan(
         _ committer: Committer, _ clock: any Clock, atMost most: Int
     ) throws -> Bool {
@@ -146,7 +146,7 @@ final class BatchInsertTask: BatchTask {
             )
             return true
         } catch let error as TandemError {
-            // After planned transactions, the error is met again in the next turn.
+            // If transactions were planned in this turn, the error recurs in the next turn.
             guard part == nil else { return false }
             try tryFewer(than: end - next, because: error, committer)
             if !refused.isEmpty || !cuts.isEmpty {
@@ -222,7 +222,8 @@ final class BatchInsertTask: BatchTask {
 
     /// Plans the rows up to an index as a transaction.
     ///
-    /// This is done even if they change nothing, because the journal must record the progress.
+    /// A transaction is planned even if the rows change nothing, because the journal must record
+    /// the progress.
     private func planned(
         _ start: Int, upTo end: Int, _ committer: Committer
     ) throws -> (InsertPart, changes: Int) {
@@ -295,11 +296,11 @@ final class BatchInsertTask: BatchTask {
 
 /// Rows of a chunk that are planned as a transaction.
 private struct InsertPart {
-    /// The index of the first row after them.
+    /// The index of the first row after the transaction.
     var next: Int
-    /// The batch's progress after them.
+    /// The batch's progress after the transaction.
     var progress: BatchProgress
-    /// The hash of all rows up to there.
+    /// The hash of all rows processed up to then.
     var hash: StableHash
     var position: UInt64 = 0
 }

@@ -2,7 +2,7 @@ import TandemModel
 import TandemStore
 import TandemWire
 
-/// The transactions of batches: planned like saves, and recorded with the batch's progress.
+/// Plans the transactions of batches like saves, and records them with the batch's progress.
 struct BatchPlanner {
     private let committer: Committer
 
@@ -12,8 +12,8 @@ struct BatchPlanner {
 
     /// Returns the record of a batch, or nil if the batch is new.
     ///
-    /// Throws `usage` if its id was used for anything else, and `unknownOutcome` if its record may
-    /// have been removed.
+    /// Throws `usage` if the batch's id was used for anything else, and `unknownOutcome` if the
+    /// record may have been removed.
     func known(_ batch: Batch, by uid: UInt32) throws -> IdempotencyRecord? {
         try recalling { try committer.idempotencyTable.progress(of: batch, by: uid) }
     }
@@ -38,10 +38,10 @@ struct BatchPlanner {
         }
     }
 
-    /// Plans a transaction of a batch with at most `most` changes, give or take those of one
-    /// object.
+    /// Plans a transaction of a batch.
     ///
-    /// Throws ``TandemError`` for errors of the client.
+    /// Throws ``TandemError`` for errors of the client, for example `limitExceeded` if deletions
+    /// cascade to more than `most` objects.
     func plan(_ part: SaveRequest, atMost most: Int) throws -> SavePlanner.Plan {
         guard let model = store.model else {
             throw TandemError.noModel()

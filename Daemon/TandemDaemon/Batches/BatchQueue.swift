@@ -4,8 +4,8 @@ import TandemWire
 /// The running batch and the waiting ones; users take turns, and each batch runs to completion.
 ///
 /// The number of waiting batches is limited per user and per connection, so that no user blocks the
-/// others. Chunks of a batch insert wait in their session, which takes one turn for each chunk.
-/// Their number is therefore limited by the bytes that a connection may have queued.
+/// others. Chunks of a batch insert wait in their session, which gets one turn for each chunk. The
+/// number of chunks is limited only by the bytes that a connection may have queued.
 struct BatchQueue {
     /// The maximum number of objects in one transaction of a batch.
     var most = WireLimits.batchObjects
@@ -61,7 +61,7 @@ struct BatchQueue {
         }
         let bytes = ofUser.reduce(run.bytes) { $0 + $1.bytes }
         if !ofUser.isEmpty, bytes > limits.inboundBytes {
-            let text = "the waiting batches of this user would take \(bytes) bytes"
+            let text = "the waiting batches of this user would have \(bytes) bytes"
             throw counts.refusal(.inboundBytes, limits, text + Self.advice)
         }
         waiting.append(.batch(run))
@@ -78,7 +78,7 @@ struct BatchQueue {
 
     /// Removes the running batch.
     mutating func endCurrent() {
-        assert(current?.isOver ?? false, "Only a batch that is over gives way to the next one.")
+        assert(current?.isOver ?? false, "A running batch is removed only when it is over.")
         current = nil
     }
 

@@ -4,19 +4,19 @@ import TandemWire
 
 /// A running batch of any kind: one that searches for objects, or a chunk of rows to insert.
 protocol BatchTask: AnyObject {
-    /// The session that requested it.
+    /// The session that requested the batch.
     var session: Session { get }
     /// The id of the request, which is answered at the end.
     var id: UInt32 { get }
-    /// Whether it is waiting for the search for its objects.
+    /// Whether the batch is waiting for the search for its objects.
     var isSearching: Bool { get }
     /// Whether only the answer remains to be sent.
     var isOver: Bool { get }
 
     /// Plans the next transaction, if there is one, and adds it to the batch of saves being built.
     ///
-    /// `isAlone` means that no other client's save is in that batch. Then more transactions may be
-    /// planned while there is time.
+    /// `isAlone` means that no save is in that batch. More than one transaction may then be planned
+    /// while there is time.
     func advance(
         _ committer: Committer, _ clock: any Clock, atMost most: Int, isAlone: Bool) throws
     /// Marks the planned transaction as durable, or fails with `unkept` if its record was not kept.

@@ -9,8 +9,8 @@ struct FoundObjects {
     enum Selection {
         case selected
         case excluded
-        /// Another client may have changed that since the search, so the object must be evaluated
-        /// again.
+        /// The object must be evaluated again, because another client may have changed the result
+        /// since the search.
         case unknown
     }
 
@@ -49,7 +49,7 @@ struct FoundObjects {
         (self.objects, self.position, self.readsDerived) = (objects, position, readsDerived)
     }
 
-    /// Stores which of the objects match that were evaluated again at a position.
+    /// Stores the results for objects that were evaluated again at a position.
     mutating func accept(
         _ result: BatchSearch.Result, of objects: [ObjectReference], at position: UInt64
     ) {
@@ -83,7 +83,7 @@ struct FoundObjects {
         own.count - own.partitioningIndex { $0 > position }
     }
 
-    /// Returns whether an object is among those from an index on.
+    /// Returns whether an object is among the objects from an index on.
     func contains(_ object: ObjectReference, from start: Int) -> Bool {
         var range = start..<objects.count
         while !range.isEmpty {
@@ -107,6 +107,6 @@ struct FoundObjects {
         own.append(position)
     }
 
-    /// Forgets the objects of a batch that has failed.
+    /// Removes the objects of a batch that has failed.
     mutating func removeAll() { objects = [] }
 }

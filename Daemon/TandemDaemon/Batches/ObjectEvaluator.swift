@@ -4,8 +4,8 @@ import TandemStore
 
 /// The evaluation of a batch's predicate on the daemon's thread, with a bound on its cost.
 ///
-/// One evaluator does at most as much work as a slice (``DaemonLimits/sliceReads``), of which a
-/// predicate over long texts may need more for a single object.
+/// One evaluator does at most the work of one slice (``DaemonLimits/sliceReads``). A predicate over
+/// long texts may need more than that for a single object.
 struct ObjectEvaluator {
     private let predicate: BatchPredicate
     private let committer: Committer
@@ -36,7 +36,7 @@ struct ObjectEvaluator {
     }
 
     private func isCharged(_ count: Int) -> Bool {
-        // Nothing but the bound on the work ends the evaluation.
+        // The only possible error is that the work is used up.
         (try? budget.charge(count, heldBytes: 0)) != nil
     }
 }

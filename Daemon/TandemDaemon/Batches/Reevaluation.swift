@@ -15,9 +15,9 @@ struct Reevaluation {
         objects.count < DaemonLimits.evaluatedObjects && bytes < DaemonLimits.evaluatedBytes
     }
 
-    /// Begins another evaluation; throws `timeout` if too many had no effect.
+    /// Begins another evaluation; throws `timeout` after too many without a transaction.
     mutating func begin() throws(TandemError) {
-        assert(!isNeeded, "A batch is evaluated once at a time.")
+        assert(!isNeeded, "A batch has one evaluation at a time.")
         rounds += 1
         guard rounds <= DaemonLimits.batchEvaluations else {
             throw TandemError(

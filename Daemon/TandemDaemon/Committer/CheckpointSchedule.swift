@@ -1,7 +1,7 @@
-/// The times at which the store is committed, and what past commits took.
+/// The times at which the store is committed, and the durations of past commits.
 ///
-/// A pure value: its owner reports flushes, checkpoints and the time. All times are nanoseconds of
-/// the monotonic clock.
+/// A pure value: its owner reports flushes, checkpoints and the time. All times are in nanoseconds
+/// of the monotonic clock.
 struct CheckpointSchedule {
     /// The end of the last flush with a transaction.
     private var lastSave: UInt64 = 0
@@ -21,7 +21,7 @@ struct CheckpointSchedule {
         case at(UInt64)
     }
 
-    /// Creates a schedule after the start's recovery.
+    /// Creates the schedule of a store that has just been recovered.
     init(now: UInt64) { lastCheckpoint = now }
 
     /// Records that a batch became durable.
@@ -29,8 +29,8 @@ struct CheckpointSchedule {
 
     /// Returns when the open transaction is to be committed.
     ///
-    /// It is committed when no save and no acknowledgement has arrived for a while, after a longer
-    /// while in any case, or if it has many pages.
+    /// A commit is due after an idle time without saves and acknowledgements, at the latest after a
+    /// longer interval, and as soon as there are too many dirty pages.
     func next(
         now: UInt64, dirtyPages: Int, lastAcknowledged: UInt64, _ limits: DaemonLimits
     ) -> Next {
@@ -48,16 +48,16 @@ struct CheckpointSchedule {
 
     /// The time when a checkpoint for waiting reads is due.
     ///
-    /// These checkpoints take at most a fifth of the thread's time from writers.
+    /// These checkpoints take at most a fifth of the thread's time away from writers.
     var dueForReads: UInt64 {
         lastCheckpoint + max(DaemonLimits.readCheckpointNanoseconds, 4 * lastLength)
     }
 
-    /// Records a checkpoint of `pages` pages, which was the given commit of the store.
+    /// Records a checkpoint of `pages` pages; `commit` is its number among the store's commits.
     mutating func didCommit(
         _ commit: UInt64, pages: Int, bytes: UInt64, from start: UInt64, to end: UInt64
     ) {
-        assert(start <= end && end >= lastCheckpoint, "The monotonic clock does not go back.")
+        assert(start <= end && end >= lastCheckpoint, "The monotonic clock never goes backwards.")
         lastCheckpoint = end
         lastLength = end - start
         pace.record(pages: pages, nanoseconds: lastLength)
@@ -70,7 +70,7 @@ struct CheckpointSchedule {
         sweep.didSweep(below: position, at: time)
     }
 
-    /// Returns the lag of a reader that sees a commit of the store.
+    /// Returns the lag of a reader whose snapshot is the store's commit with this number.
     func lag(behind commit: UInt64, now: UInt64) -> CommitLog.Lag {
         commits.lag(behind: commit, now: now)
     }

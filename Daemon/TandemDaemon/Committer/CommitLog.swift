@@ -7,7 +7,7 @@ struct CommitLog {
     /// The lag of a reader.
     struct Lag: Hashable {
         var seconds: UInt64 = 0
-        /// The bytes committed since.
+        /// The bytes committed since the reader's snapshot.
         var bytes: UInt64 = 0
     }
 
@@ -29,7 +29,7 @@ struct CommitLog {
         if commits.count > 2 * Self.kept { commits.removeFirst(Self.kept) }
     }
 
-    /// Returns the lag of a reader that sees a commit.
+    /// Returns the lag of a reader whose snapshot is the commit with this number.
     func lag(behind commit: UInt64, now: UInt64) -> Lag {
         guard let missed = commits.first(where: { $0.number > commit }) else { return Lag() }
         return Lag(

@@ -1,6 +1,6 @@
 import TandemModel
 
-/// Counts and logs what the committer does.
+/// Counts and logs the committer's flushes, checkpoints and replays.
 struct CommitReporter {
     let log: DaemonLog
     private(set) var counters = CommitCounters()
@@ -13,7 +13,7 @@ struct CommitReporter {
     /// Counts a checkpoint that was made for waiting reads.
     mutating func countReadCheckpoint() { counters.readCheckpoints += 1 }
 
-    /// Records how long work occupied the thread.
+    /// Records how long work occupied the daemon's thread.
     mutating func record(_ cause: StallLog.Cause, from start: UInt64, to end: UInt64) {
         counters.stalls.record(cause, from: start, to: end)
     }
@@ -52,7 +52,7 @@ struct CommitReporter {
             ])
     }
 
-    /// Counts and logs changes that the store lacked and the journal had.
+    /// Counts and logs a replay of changes that the store lacked.
     mutating func record(_ replay: JournalReplay.Outcome) {
         counters.replayNanoseconds += replay.nanoseconds
         counters.replayedChanges += replay.changes

@@ -12,10 +12,12 @@ extension Committer {
 
     /// Registers a consumer that needs every transaction after a position; durable on return.
     ///
-    /// A registered consumer keeps its position, unless it is expired: then it starts again at
-    /// `position`. Throws `usage` for an invalid name or a position after the tail,
-    /// `historyExpired` for a position that was removed, `limitExceeded` if there are too many
-    /// consumers, `readOnly` for lack of room. After an error nothing has changed.
+    /// A consumer that is registered already keeps its position, unless it is expired: then it
+    /// starts again at `position`. After an error nothing has changed. Throws:
+    /// - `usage` for an invalid name or a position after the tail;
+    /// - `historyExpired` for a position that was removed;
+    /// - `limitExceeded` if there are too many consumers;
+    /// - `readOnly` for lack of room.
     func register(
         _ name: String, at position: UInt64, owner: UInt32 = 0
     ) throws -> Consumer {
@@ -30,9 +32,10 @@ extension Committer {
 
     /// Moves a consumer to a position; durable on return.
     ///
-    /// The move may go back, and ends an expiry. Throws `usage` for an unregistered name or a
-    /// position after the tail, `historyExpired` for a position that was removed, `readOnly` for
-    /// lack of room. After an error the position is unchanged.
+    /// The position may be an earlier one. An expired consumer is no longer expired afterwards.
+    /// Throws `usage` for an unregistered name or a position after the tail, `historyExpired` for a
+    /// position that was removed, `readOnly` for lack of room. After an error the position is
+    /// unchanged.
     func reset(_ name: String, to position: UInt64) throws -> Consumer {
         let consumer = try consumers.moved(name, to: position)
         if let refusal = readOnlyState.refusal { throw refusal }
@@ -42,8 +45,8 @@ extension Committer {
 
     /// Removes a consumer, durable on return; returns nil if there is none.
     ///
-    /// Throws `readOnly` if the store has no room for the removal. A journal without room does not
-    /// prevent the removal, which may free some.
+    /// Throws `readOnly` if the store has no room for the removal. A shortage of the journal does
+    /// not prevent the removal, which may end the shortage.
     func removeConsumer(_ name: String) throws -> Consumer? {
         guard let known = try consumer(named: name) else { return nil }
         if shortages.isStoreShort, let refusal = readOnlyState.refusal { throw refusal }

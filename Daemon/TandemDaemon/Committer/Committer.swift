@@ -20,7 +20,7 @@ import TandemWire
 /// - `idempotencyTable`, `consumers`: answers and acknowledgements that the next checkpoint writes.
 /// - `shortages`: the read-only state; only ``enterReadOnly(_:_:bytes:)`` and ``leaveReadOnly(_:)``
 ///   change it.
-/// - `schedule`: when the store is committed.
+/// - `schedule`: the times at which the store is committed.
 final class Committer {
     let journal: Journal
     let store: Store
@@ -139,7 +139,7 @@ final class Committer {
                     limits: limits, counts: limitCounters)
             }
             guard !plan.changes.isEmpty else {
-                // Recording the answer takes room as well.
+                // Recording the answer needs room as well.
                 try reserve(0)
                 let saved = SaveAnswer(
                     position: plannedPosition, wrote: false, inserted: plan.inserted)
@@ -169,7 +169,7 @@ final class Committer {
         }
     }
 
-    /// Records the end of a batch without effect, like a save without changes; durable with the
+    /// Records the end of a batch without effect like a save without changes; durable after the
     /// flush.
     func recordUnchanged(_ batch: Batch, _ progress: BatchProgress, by uid: UInt32) throws -> UInt64
     {
@@ -224,9 +224,10 @@ final class Committer {
             ])
     }
 
-    /// Installs a whole model, unless the store has it, as ``install(_:declared:by:)`` does.
+    /// Installs a whole model, unless it is the store's model already.
     ///
-    /// Also throws ``TandemError`` with the list of differences if the change requires a migration.
+    /// Throws the errors of ``install(_:declared:by:)``, and ``TandemError`` with the list of
+    /// differences if the change requires a migration.
     func install(_ model: Model, by principal: Principal) throws {
         try flush()
         guard case .installs(let compiled) = try ModelChange.plan(whole: model, store: store)
@@ -234,7 +235,7 @@ final class Committer {
         try install(compiled, by: principal)
     }
 
-    /// Records the hash of a model that served apps declare; does nothing if there is no room.
+    /// Records the hash of a model that a served app declares; does nothing if there is no room.
     func know(_ declared: StableHash) throws {
         guard !store.knownModels.contains(declared), !isReadOnly else { return }
         do {
@@ -272,7 +273,7 @@ final class Committer {
         let bytes = max(encoded.blobBytes, encoded.bytes.count - encoded.blobBytes)
         guard bytes <= limits.transactionBytes else {
             throw limitCounters.refusal(
-                .transactionBytes, limits, "the save takes \(bytes) bytes; save in parts")
+                .transactionBytes, limits, "the save has \(bytes) bytes; save in several steps")
         }
         try reserve(encoded.bytes.count)
         try store.apply(transaction)
@@ -284,10 +285,10 @@ final class Committer {
 
     /// The result of a flush.
     struct Flush {
-        /// The transactions that are durable now.
+        /// The transactions that the flush made durable.
         var transactions: [EncodedTransaction]
-        /// The error for the saves without changes of the batch, if their answers could not be
-        /// recorded; nil if they were, or if there are none.
+        /// The error for the batch's saves without changes if their answers could not be recorded;
+        /// otherwise nil.
         var unkept: TandemError?
     }
 
@@ -307,7 +308,7 @@ final class Committer {
         if idempotencyTable.unsettled > 0, !(try checkpoint()) {
             idempotencyTable.forget()
             done.unkept = readOnlyState.refusal
-            assert(done.unkept != nil, "A checkpoint that found no room has left a reason.")
+            assert(done.unkept != nil, "After a checkpoint without room, the daemon is read-only.")
         }
         assert(
             idempotencyTable.unsettled == 0, "All answers of the batch are durable or discarded.")
@@ -331,7 +332,7 @@ final class Committer {
         assert(
             positions.lowerBound == done.first?.position
                 && positions.upperBound == done.last?.position,
-            "The journal gives the transactions the positions for which they were planned.")
+            "The transactions have the positions for which they were planned.")
         for transaction in done { keep(transaction) }
         checkInvariants()
         let end = clock.monotonicNanoseconds
@@ -340,18 +341,18 @@ final class Committer {
         return done
     }
 
-    /// Records how long work on a request occupied the thread, by the engine's clock.
+    /// Records how long a request occupied the daemon's thread.
     func record(request start: UInt64, until end: UInt64) {
         reporter.record(.request, from: start, to: end)
     }
 
-    /// Adds a durable transaction to the ring, for the sessions at the tail.
+    /// Adds a durable transaction to the ring and the history index.
     private func keep(_ transaction: EncodedTransaction) {
         if let limit = ring.append(transaction) { limitCounters.record(limit) }
         historyIndex.record(transaction)
     }
 
-    /// Discards a batch that the journal had no room for; returns the error for its saves.
+    /// Discards a batch for which the journal had no room; returns the error for its saves.
     private func forgetBatch(because error: JournalError) throws -> TandemError {
         let refusal = enterReadOnly(.journal, error.description, bytes: batch.frameBytes)
         batch.discard()
@@ -364,7 +365,7 @@ final class Committer {
 
     /// Commits the store if a checkpoint is due.
     ///
-    /// Returns the milliseconds until one may be due, or nil if there is nothing to commit.
+    /// Returns the milliseconds until a checkpoint may be due, or nil if none is scheduled.
     func checkpointIfDue() throws -> Int32? {
         guard store.appliedPosition > store.checkpointPosition || consumers.isUnsettled else {
             return nil
@@ -389,15 +390,15 @@ final class Committer {
         schedule.lag(behind: store.readers.oldestCommit, now: clock.monotonicNanoseconds)
     }
 
-    /// Whether a commit is expected to succeed, or nothing needs one.
+    /// Whether a commit is expected to succeed, or is not needed.
     var canCommit: Bool {
         !shortages.isStoreShort || store.appliedPosition == store.checkpointPosition
     }
 
     /// Commits the store for waiting reads if such a checkpoint is due.
     ///
-    /// Returns the time when it will be due, in nanoseconds of the monotonic clock, or nil if no
-    /// wait is needed.
+    /// Returns the time when the checkpoint will be due, in nanoseconds of the monotonic clock, or
+    /// nil if reads need not wait for it.
     func checkpointForReads() throws -> UInt64? {
         guard canCommit, store.appliedPosition > store.checkpointPosition else { return nil }
         let due = schedule.dueForReads
@@ -434,7 +435,7 @@ final class Committer {
         idempotencyTable.didCheckpoint()
         consumers.didCheckpoint()
         assert(
-            store.checkpointPosition == store.appliedPosition, "Nothing is left to be committed.")
+            store.checkpointPosition == store.appliedPosition, "A checkpoint commits everything.")
         checkInvariants()
         return true
     }
@@ -486,8 +487,8 @@ final class Committer {
 
     // MARK: Shortage
 
-    // Durable transactions are never at risk. If no room can be reserved for a checkpoint, its
-    // changes stay in the open transaction. If the commit itself fails, they are applied again.
+    // A shortage never endangers durable transactions. If no room can be reserved for a checkpoint,
+    // the changes stay in the open transaction. If the commit itself fails, they are applied again.
     // Their number is bounded, because no saves are accepted meanwhile.
 
     /// Whether saves are rejected.
@@ -555,7 +556,7 @@ final class Committer {
         }
     }
 
-    /// Clears a shortage and logs that.
+    /// Clears a shortage, and logs the change.
     func leaveReadOnly(_ shortage: ReadOnlyState.Shortage) {
         shortages.leave(shortage, at: position)
     }
@@ -578,8 +579,7 @@ final class Committer {
 
     /// Applies the journal after the store's checkpoint, and then the batch, to a reverted store.
     ///
-    /// All of it was in the store before, or had room at the last start. If it has no room now, the
-    /// error is fatal.
+    /// A lack of room is fatal here, because the store had room for these transactions before.
     private func replayFromCheckpoint() throws {
         let done = try replay.run(keep: keepReplayed, commit: commitReplayed)
         if let done { reporter.record(done) }

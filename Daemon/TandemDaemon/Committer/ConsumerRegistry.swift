@@ -4,7 +4,8 @@ import TandemStore
 
 /// The consumers, and the checks of requests about them.
 ///
-/// Its owner makes the changes durable, except acknowledgements, which the next checkpoint writes.
+/// The owner of the registry makes changes durable, except acknowledgements, which the next
+/// checkpoint writes.
 struct ConsumerRegistry {
     private let journal: Journal
     private let store: Store

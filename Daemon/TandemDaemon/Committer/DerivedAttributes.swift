@@ -1,16 +1,16 @@
 import TandemModel
 import TandemQuery
 
-/// The computation of a save's derived attributes after everything else is planned.
+/// The computation of a save's derived attributes, after everything else is planned.
 ///
-/// The plan then includes cascades, nullified links and replaced objects. A count is updated from
-/// the row's count by the members added and removed, so its cost doesn't depend on the number of
-/// all members. An object whose members change is part of the save anyway; if only its links
-/// changed, the new count also changes its row.
+/// At this point the plan includes cascades, nullified links and replaced objects. A count is
+/// computed from the count in the row and the members added and removed, so the cost doesn't depend
+/// on the total number of members. An object whose members change is part of the plan anyway; if
+/// only its links changed, the new count also changes its row.
 struct DerivedAttributes {
     let graph: PlanningGraph
 
-    /// Computes the derived attributes of these objects, which are sorted by number.
+    /// Computes the derived attributes of objects that are sorted by number.
     func compute(_ objects: [PlanningObject]) throws {
         for working in objects where !working.entity.derivations.isEmpty && !working.isDeleted {
             for derivation in working.entity.derivations {

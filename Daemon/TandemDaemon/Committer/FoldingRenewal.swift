@@ -8,18 +8,19 @@ import TandemWire
 /// served.
 ///
 /// The renewal uses ordinary transactions, so the store remains a function of the journal and every
-/// subscriber receives the changes. After an interruption, the next start does the rest.
+/// subscriber receives the changes. After an interruption, the next start renews the rest.
 struct FoldingRenewal {
     private let committer: Committer
     private let store: Store
 
     init(_ committer: Committer) { (self.committer, store) = (committer, committer.store) }
 
-    /// Renews the folded texts unless this build's Unicode tables made them; durable on return.
+    /// Renews the folded texts unless they were made with this build's Unicode tables; durable on
+    /// return.
     ///
     /// If there is no room, the texts stay stale until the next start. Cost: usually nothing.
-    /// Otherwise all objects with such texts are read, and those that differ are written. They are
-    /// few, since tables differ only in characters that the older ones lack.
+    /// Otherwise all objects with such texts are read, and those whose texts differ are written.
+    /// Few texts differ, since tables differ only in characters that the older ones lack.
     func run() throws {
         guard try !store.foldingMatchesThisBuild else { return }
         do {

@@ -4,9 +4,9 @@ import TandemWire
 
 /// The idempotency table: answers to earlier saves, by user and save id.
 ///
-/// It covers the saves in the store, and the saves without changes of this batch. The latter are
-/// recorded because they could have an effect if they were carried out again later. They have no
-/// transaction that could hold their answer, so it is written to the store directly, and a
+/// The table consists of the records in the store, and of the answers to this batch's saves without
+/// changes. Such a save is recorded because it could have an effect if it were carried out again
+/// later. No transaction contains its answer, so the answer is written to the store directly, and a
 /// checkpoint makes it durable before it is sent.
 struct IdempotencyTable {
     /// The user and the id of a save.
@@ -105,7 +105,7 @@ struct IdempotencyTable {
 
     /// Records the answer to a save without changes.
     mutating func record(_ saved: SaveAnswer, to request: SaveRequest, by uid: UInt32) {
-        assert(!saved.wrote, "The transaction of a save that wrote has its answer.")
+        assert(!saved.wrote, "The answer to a save with changes is in its transaction.")
         guard !request.saveID.isEmpty else { return }
         unchanged[Name(uid: uid, id: request.saveID)] = IdempotencyRecord(
             position: saved.position, contentHash: request.contentHash, wrote: false,
@@ -124,7 +124,7 @@ struct IdempotencyTable {
 
     /// Writes the recorded answers to the store's open transaction.
     ///
-    /// It may have to be called again until that transaction is committed.
+    /// If that transaction is reverted, the answers must be written again.
     func write() throws(StoreError) {
         for (name, saved) in unchanged {
             try store.rememberUnchanged(saved, by: name.uid, id: name.id)

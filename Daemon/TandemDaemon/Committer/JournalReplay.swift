@@ -10,7 +10,7 @@ struct JournalReplay {
     let clock: any Clock
     let notifier: ServiceNotifier?
 
-    /// The transactions that were applied, and the work that this took.
+    /// The positions applied, the number of changes, and the duration.
     struct Outcome {
         var positions: ClosedRange<UInt64>
         var changes: UInt64
@@ -19,8 +19,8 @@ struct JournalReplay {
 
     /// Applies all missing transactions; returns nil if there is none.
     ///
-    /// Each transaction is passed to `keep` after it was applied. `commit` is called as often as
-    /// the open transaction of the store is full.
+    /// Each transaction is passed to `keep` after it was applied. `commit` is called whenever the
+    /// open transaction of the store is full.
     func run(
         keep: (EncodedTransaction) -> Void, commit: () throws -> Void
     ) throws -> Outcome? {

@@ -3,7 +3,7 @@ import TandemStore
 
 /// An allocator of object numbers.
 ///
-/// It reserves numbers ahead, below a durable mark, so that a hello rarely waits.
+/// Numbers below a durable mark are reserved in advance, so that a hello rarely waits for the disk.
 struct LeaseAllocator {
     private var next: ObjectNumber
     private var reservedBelow: ObjectNumber

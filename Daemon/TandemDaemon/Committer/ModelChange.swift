@@ -147,7 +147,7 @@ extension CompiledModel {
         guard version != self.version else { return }
         throw TandemError(
             .schemaMismatch,
-            "the model was changed while \(what) was made: it has model version \(version), but the "
-                + "store has \(self.version); \(advice)")
+            "the model was changed meanwhile: \(what) has model version \(version), but the store has "
+                + "\(self.version); \(advice)")
     }
 }

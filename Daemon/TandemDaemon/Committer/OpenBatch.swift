@@ -23,7 +23,7 @@ struct OpenBatch {
         assert(frames.count == count, "The batch has the planned transactions.")
     }
 
-    /// Writes the batch to the journal after a position, and flushes it; it stays open.
+    /// Writes the batch to the journal after a position, and flushes it; the batch stays open.
     mutating func write(
         to journal: Journal, after position: UInt64
     ) throws(JournalError) -> AppendOutcome {
@@ -42,7 +42,7 @@ struct OpenBatch {
         return done
     }
 
-    /// Discards the batch, which has no effect then.
+    /// Discards the batch, which then has no effect.
     mutating func discard() {
         frames.removeAll()
         transactions.removeAll()

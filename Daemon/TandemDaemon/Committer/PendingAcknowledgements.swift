@@ -36,7 +36,7 @@ struct PendingAcknowledgements {
 
     /// Writes the acknowledgements to the store's open transaction.
     ///
-    /// It may have to be called again until that transaction is committed.
+    /// If that transaction is reverted, the acknowledgements must be written again.
     func write() throws(StoreError) {
         for consumer in moved.values { try store.put(consumer) }
     }

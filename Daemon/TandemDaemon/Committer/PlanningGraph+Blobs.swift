@@ -3,7 +3,7 @@ import TandemStore
 
 /// Handling of values too long for rows.
 extension PlanningGraph {
-    /// Returns the value as its row holds it; overlong content is kept for ``newBlobs(in:)``.
+    /// Returns the value as it is stored in a row; long content is kept for ``newBlobs(in:)``.
     ///
     /// Throws `validation` for a reference whose content is neither in the request nor in the
     /// store.

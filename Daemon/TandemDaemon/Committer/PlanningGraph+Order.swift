@@ -62,7 +62,7 @@ extension PlanningGraph {
         return ranks
     }
 
-    /// Returns ranks after those of all members, or nil if there is no room.
+    /// Returns ranks after those of all members, or nil if such ranks would be too long.
     private func last(
         behindAllOf owner: PlanningObject, _ relationship: CompiledRelationship,
         _ ranks: LinkDelta.RankDelta, count: Int
@@ -73,7 +73,8 @@ extension PlanningGraph {
         return Rank.between(last, nil, count: count, limit: Rank.byteLimit / 2)
     }
 
-    /// Appends members at the end; if there is no room, other members get new ranks as well.
+    /// Appends members at the end; if their ranks would be too long, other members get new ranks,
+    /// too.
     private func append(
         _ members: [ObjectReference], to owner: PlanningObject,
         _ relationship: CompiledRelationship, _ ranks: inout LinkDelta.RankDelta

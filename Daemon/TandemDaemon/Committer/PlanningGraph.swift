@@ -95,7 +95,7 @@ final class PlanningGraph {
                     ValidationProblem(
                         object: model.id(of: working.object),
                         property: slot < properties.count ? properties[slot].name : "#\(slot)",
-                        message: "the value has another type than the property")
+                        message: "the value's type differs from the property's")
                 ])
         }
         try setToOne(working, slot, value.reference)
@@ -104,7 +104,7 @@ final class PlanningGraph {
     /// Keeps the content of a long value, and returns it as a blob with its reference.
     func keep(_ content: [UInt8]) -> Blob {
         assert(
-            content.count > BlobReference.inlineLimit, "A content that fits a row stays in it.")
+            content.count > BlobReference.inlineLimit, "Content that fits a row stays in the row.")
         let blob = Blob(content)
         blobs[blob.reference] = blob
         return blob

@@ -3,8 +3,8 @@ import TandemStore
 
 /// An object while a save is planned: its state in the store and the edits of the save.
 ///
-/// It belongs to one ``PlanningGraph``. Fixed-width values are written to a copy of the stored row.
-/// Other values are kept separately until the row is made.
+/// The object belongs to one ``PlanningGraph``. Fixed-width values are written to a copy of the
+/// stored row. Other values are kept separately until the new row is created.
 final class PlanningObject {
     let object: ObjectReference
     let entity: CompiledEntity

@@ -6,7 +6,7 @@ import TandemModel
 ///
 /// Clients usually send changes in the order of object numbers. Such objects form a sorted array
 /// with binary search. Objects that arrive out of order, such as those at the other ends of links,
-/// go to a hash table.
+/// are kept in a hash table.
 struct PlanningObjects {
     /// The objects whose numbers arrived in ascending order.
     private var run: [PlanningObject] = []

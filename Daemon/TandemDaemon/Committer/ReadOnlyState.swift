@@ -1,15 +1,15 @@
 import TandemModel
 
-/// The read-only state: whether saves are rejected for lack of space, why, since when, and the next
-/// retry.
+/// The read-only state: whether saves are rejected for lack of space, the reasons, the start, and
+/// the next retry.
 ///
 /// A pure value: its owner reports shortages and the time. Several shortages can exist at once and
 /// end separately; saves are accepted while there is none.
 ///
 /// | state | a shortage is reported | a retry fails | a retry succeeds |
 /// |---|---|---|---|
-/// | writable | read-only from now on | | |
-/// | read-only | read-only, for this shortage, too | retried later | writable if it was the last |
+/// | writable | becomes read-only | | |
+/// | read-only | stays read-only | retried later | becomes writable after the last shortage |
 struct ReadOnlyState: Hashable {
     /// A resource that can run out.
     enum Shortage: Hashable, CaseIterable {
@@ -17,7 +17,7 @@ struct ReadOnlyState: Hashable {
         case journal
         /// The store's file can't grow, so a checkpoint has no room.
         case store
-        /// The store's memory map has its maximum size.
+        /// The store has reached its quota.
         case map
     }
 

@@ -82,9 +82,8 @@ extension SaveOperation {
 
 /// A bound on the work spent on finding the rejected inserts of a request.
 ///
-/// A round evaluates the request without the inserts rejected before. It finds inserts that break
-/// one kind of rule, of which there are three. Inserts that the rounds miss fail when they are
-/// tried.
+/// A round evaluates the request without the inserts rejected before, and finds inserts that break
+/// one of three kinds of rules. Inserts that the rounds miss fail when they are carried out.
 struct RejectionBudget {
     /// The number of rounds so far.
     private(set) var rounds = 0
@@ -103,7 +102,7 @@ struct RejectionBudget {
     mutating func begin(_ request: SaveRequest) -> Bool {
         guard rounds == 0 || (rounds < mostRounds && left > 0) else { return false }
         rounds += 1
-        assert(rounds <= max(1, mostRounds), "The first round is allowed, and a bounded number.")
+        assert(rounds <= max(1, mostRounds), "The number of rounds is bounded.")
         left -= request.operations.reduce(0) { $0 + $1.work }
         return true
     }

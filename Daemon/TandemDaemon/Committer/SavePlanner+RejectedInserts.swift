@@ -14,7 +14,7 @@ extension SavePlanner {
     /// - Only an object at the other end of a link breaks a rule.
     /// - The search takes more than `budget`, or the errors do not fit an answer.
     ///
-    /// The store is only read. Cost: in each round, that of planning the request.
+    /// The store is only read. Cost: that of planning the request, in each round.
     static func refusals(
         of request: SaveRequest, model: CompiledModel, store: Store, numbersBelow: ObjectNumber,
         limits: DaemonLimits, counts: LimitCounters, budget: inout RejectionBudget
@@ -34,10 +34,9 @@ extension SavePlanner {
         return refusals.errors
     }
 
-    /// Finds the inserts that break the first kind of rule that any insert breaks.
+    /// Finds inserts that break one kind of rule: the first kind that any insert breaks.
     ///
-    /// Unique values come last, because only a valid insert can take a unique value from another
-    /// one.
+    /// Uniqueness is checked last, because only valid inserts can own unique values.
     private mutating func findRejected(_ refusals: inout RejectedInserts) throws {
         let known = refusals.errors.count
         try findUnworkable(&refusals)
@@ -60,9 +59,9 @@ extension SavePlanner {
 
     /// Finds the inserts that can't even be planned.
     ///
-    /// Their number is unavailable, a value has the wrong type, or a link has no target. Such an
-    /// insert may leave incomplete edits in the graph. They do no harm, because nothing is planned
-    /// from them.
+    /// The object number is unavailable, a value has the wrong type, or a link has no target. Such
+    /// an insert may leave incomplete edits in the graph, which are harmless, because no
+    /// transaction is planned from this graph.
     private mutating func findUnworkable(_ refusals: inout RejectedInserts) throws {
         for operation in request.operations {
             do {
@@ -83,10 +82,10 @@ extension SavePlanner {
 
     /// Returns the indexes of inserts before which the request must be split.
     ///
-    /// The split leaves no two new objects with the same unique values in one chunk. If the policy
-    /// lets existing objects replace new ones, the second object is then in a later chunk, for
-    /// which the first one exists. Throws the error of any insert that fails by itself. Cost: that
-    /// of planning.
+    /// After the split, no chunk has two new objects with the same unique values. So when the
+    /// second object is inserted, the first one exists, and can replace it if the policy allows
+    /// that. Throws the error of any insert that fails by itself. Cost: that of planning the
+    /// request.
     static func cuts(
         of request: SaveRequest, model: CompiledModel, store: Store, numbersBelow: ObjectNumber,
         limits: DaemonLimits, counts: LimitCounters

@@ -3,7 +3,7 @@ import TandemStore
 
 /// Validation of the state after a save against the model's rules.
 ///
-/// It reports all problems at once, as long as they fit into an answer.
+/// All problems are reported at once, as far as they fit into an answer.
 struct SaveValidator {
     let graph: PlanningGraph
     let model: CompiledModel
@@ -68,9 +68,9 @@ struct SaveValidator {
         return try property.problem(with: value, tooLong: tooLong, content: content)
     }
 
-    /// Checks a member count, and counts only as far as needed to know that it is in bounds.
+    /// Checks a member count, and counts only as many members as necessary.
     ///
-    /// All members are counted only for the message.
+    /// If the count is out of bounds, all members are counted for the message.
     private func problem(
         withMembersOf working: PlanningObject, _ slot: Int, _ relationship: CompiledRelationship
     ) throws -> String? {

@@ -32,7 +32,7 @@ struct ShortageMonitor {
         return state.refusal ?? TandemError(.readOnly, detail)
     }
 
-    /// Clears a shortage and logs that.
+    /// Clears a shortage, and logs the change.
     mutating func leave(_ shortage: ReadOnlyState.Shortage, at position: UInt64) {
         guard state.isShort(shortage) else { return }
         state.clear(shortage)

@@ -27,7 +27,7 @@ extension StoreError {
 
     /// Runs `body`, which reads the store to plan a request, and maps damage to the client's error.
     ///
-    /// So only that request fails, not the work of other clients.
+    /// As a result, only that request fails, not those of other clients.
     static func mappingDamage<Result>(
         _ committer: Committer, _ body: () throws -> Result
     ) throws -> Result {
@@ -41,7 +41,7 @@ extension StoreError {
         }
     }
 
-    /// Runs `body`, and maps damage to an error of the caller only, so that other clients are
+    /// Runs `body`, and maps damage to an error of the current request, so that other clients are
     /// unaffected.
     static func reportingDamage<Result>(
         _ body: () throws(StoreError) -> Result

@@ -1,6 +1,6 @@
 import TandemStore
 
-/// The removal of old saves and blobs from the store, as a part of its checkpoints.
+/// The removal of old save ids and blobs from the store, as a part of its checkpoints.
 struct StoreSweep {
     /// Blobs last referenced before this position have been removed.
     private(set) var blobsBelow: UInt64 = 0
@@ -8,8 +8,8 @@ struct StoreSweep {
 
     /// Returns whether a checkpoint includes a sweep.
     ///
-    /// Reads do not wait for that, unless checkpoints for reads have replaced all others for a
-    /// while.
+    /// A checkpoint for reads includes one only if the last sweep was
+    /// ``DaemonLimits/housekeepingNanoseconds`` ago or earlier.
     func isDue(_ now: UInt64, isForReads: Bool) -> Bool {
         !isForReads || now - min(now, last) >= DaemonLimits.housekeepingNanoseconds
     }

@@ -3,7 +3,7 @@ import TandemModel
 
 /// A reader of transactions in order, from the ring if it has them and otherwise from the journal.
 ///
-/// It keeps one journal cursor open between calls, for a lagging reader.
+/// One journal cursor stays open between calls, for a lagging reader.
 final class TransactionSource {
     private let read: (UInt64) throws(JournalError) -> any ChangeCursor
     private var cursor: (any ChangeCursor)?

@@ -39,7 +39,7 @@ struct UniquenessCheck {
         }
         guard problems.isEmpty else { throw TandemError(.uniqueness, problems: problems.problems) }
         assert(
-            replacedNumbers.count == replaced.count, "One existing object replaces a new object.")
+            replacedNumbers.count == replaced.count, "A new object is replaced once.")
         return replaced
     }
 
@@ -51,7 +51,7 @@ struct UniquenessCheck {
     func findRefusals(_ inserted: [PlanningObject], _ refusals: inout RejectedInserts) throws {
         var taken: [[UInt8]: ObjectReference] = [:]
         for working in inserted where !working.entity.uniqueness.isEmpty {
-            // An insert that links to a rejected one is rejected, so it has taken no values.
+            // Inserts that link to a rejected one are rejected, too, and own no values.
             if refusals.settles(working.object) { continue }
             var keys: [[UInt8]] = []
             var problems: [ValidationProblem] = []
@@ -121,7 +121,7 @@ struct UniquenessCheck {
         return owner
     }
 
-    /// Whether the owner keeps its values, that is, the save neither deletes nor changes it.
+    /// Returns whether the owner still has the values after the save.
     private func holds(_ owner: ObjectReference, _ index: CompiledIndex) -> Bool {
         guard let working = graph.objects[owner.number] else { return true }
         if working.isDeleted { return false }

@@ -14,7 +14,7 @@ struct ConfigurationReload {
         (self.current, self.read) = (current, read)
     }
 
-    /// The keys whose values have changed, and those that change after a restart.
+    /// The keys whose new values are in effect, and those whose new values need a restart.
     struct Outcome {
         var changed: [String] = []
         var needsRestart: [String] = []

@@ -9,7 +9,7 @@ public struct DaemonConfiguration: Sendable {
     public var store: String
     /// The path of the socket.
     ///
-    /// Nil for a daemon without one: an embedded daemon, or a daemon with a socket adopted from
+    /// Nil if the daemon creates no socket: an embedded daemon, or one that adopts a socket from
     /// systemd.
     public var socket: String?
     /// The mode of the socket.
@@ -29,8 +29,8 @@ public struct DaemonConfiguration: Sendable {
     public var limits = DaemonLimits()
     /// The maximum size of the store in bytes, or nil for the store's own limit.
     public var storeQuotaBytes: Int?
-    /// Whether nothing is persistent: the journal is in memory, and the store in an unnamed file in
-    /// memory.
+    /// Whether the daemon persists nothing: the journal is in memory, and the store in an unnamed
+    /// file in memory.
     ///
     /// See ``inMemory()``.
     public var isInMemory = false
@@ -40,10 +40,9 @@ public struct DaemonConfiguration: Sendable {
     public var log: @Sendable (LogLevel, String) -> Void
     /// The minimum level of log lines; other lines are not even formatted.
     public var logLevel: LogLevel = .info
-    /// The origin of each key: a flag, a variable, or a file with the line; other keys have
-    /// defaults.
+    /// The origin of each key: a flag, a variable, or a file and line.
     ///
-    /// For display only, as in `tandem config`.
+    /// Keys without an origin have their defaults. For display only, as in `tandem config`.
     package var origins: [String: String] = [:]
 
     /// Creates the configuration of a daemon with a directory and default settings.
@@ -76,7 +75,7 @@ public struct DaemonError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// The kind of the failure.
     public var code: Code
-    /// A message that says what happened, where, and what to do.
+    /// A message that states the failure, the file and the remedy.
     public var message: String
 
     /// Creates an error from a code and a message.

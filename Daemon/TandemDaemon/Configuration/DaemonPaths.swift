@@ -6,10 +6,11 @@ public struct DaemonPaths: Hashable, Sendable {
     public var store: String
     /// The path of the socket.
     public var socket: String
-    /// The file with the configuration, which may be missing.
+    /// The path of the configuration file, which may be missing.
     public var configuration: String
 
-    /// Creates system-wide paths for root, and paths in the user's directories for other users.
+    /// Creates system-wide paths for root and for processes without XDG_RUNTIME_DIR, such as system
+    /// services; otherwise paths in the user's directories.
     public init(name: String) {
         let runtime = ThisProcess.environment("XDG_RUNTIME_DIR")
         guard ThisProcess.effectiveUserID != 0, let runtime else {

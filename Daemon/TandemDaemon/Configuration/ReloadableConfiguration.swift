@@ -1,11 +1,11 @@
 import TandemModel
 
-/// The settings in effect, and the means to reload them.
+/// The settings in effect, and the function that reloads them.
 final class ReloadableConfiguration {
     private let log: DaemonLog
     /// The settings in effect, each with its source.
     private(set) var report = JSON.null
-    /// The means to reload the configuration; nil for a daemon without configuration sources.
+    /// The function that reloads the configuration; nil for a daemon without configuration sources.
     private var source: ConfigurationReload?
 
     init(log: DaemonLog) { self.log = log }
@@ -13,7 +13,7 @@ final class ReloadableConfiguration {
     /// Sets the settings with which the daemon starts.
     func begin(_ report: JSON) { self.report = report }
 
-    /// Sets the means to reload the configuration.
+    /// Sets the function that reloads the configuration.
     func setSource(_ source: ConfigurationReload?) { self.source = source }
 
     /// Reloads the configuration, and returns it with the changed keys; an error changes nothing.

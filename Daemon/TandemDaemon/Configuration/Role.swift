@@ -2,7 +2,7 @@ package import TandemIO
 
 /// The permissions of a client; each role includes those before it.
 public enum Role: String, CaseIterable, Comparable, Sendable, CustomStringConvertible {
-    /// The client may not even connect.
+    /// The client may not connect.
     case none
     /// The client may read, follow and wait.
     case reader
@@ -23,7 +23,7 @@ public enum Role: String, CaseIterable, Comparable, Sendable, CustomStringConver
     public static func < (one: Role, other: Role) -> Bool { one.rank < other.rank }
 }
 
-/// The assignment of roles, based on the kernel's credentials of a client.
+/// The rules that assign a role to a client, based on the credentials that the kernel reports.
 ///
 /// Root and the daemon's own user are administrators. Other users have the highest role of all
 /// lists that contain the user or one of the user's groups, including supplementary ones. Users in
@@ -36,7 +36,7 @@ public struct RolePolicy: Hashable, Sendable {
     /// The group ids by role.
     public var groups: [Role: Set<UInt32>] = [:]
 
-    /// Creates a policy without lists, which lets every user who can connect save.
+    /// Creates a policy without lists: every user who can open the socket is a writer.
     public init() {}
 
     /// Returns the role of a client of a daemon that runs as the user `daemon`.

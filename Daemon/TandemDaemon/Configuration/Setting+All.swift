@@ -37,13 +37,13 @@ extension Setting {
             }),
         .choice(
             "durability",
-            "full: answered saves survive a power loss; relaxed: the end of processes",
+            "full: acknowledged saves survive power loss; relaxed: only the death of processes",
             [("full", Durability.full), ("relaxed", .relaxed)], \.durability, ==),
         .choice(
             "log.level", "least important level that is logged",
             LogLevel.allCases.map { ("\($0)", $0) }, \.logLevel, ==),
         .number(
-            "mapBytes", "quota of the store, without free pages", .bytes, 1 << 20...1 << 47,
+            "mapBytes", "quota of the store, not counting free pages", .bytes, 1 << 20...1 << 47,
             absent: "1 TiB", \.storeQuotaBytes),
     ]
 
@@ -69,7 +69,7 @@ extension Setting {
     private static let roles: [Setting] = {
         let words = Role.allCases.map { ($0.rawValue, $0) }
         let others = Setting.choice(
-            "roles.others", "role of users that no list names; none forbids connecting", words,
+            "roles.others", "role of users in no list; with none, they cannot connect", words,
             \.roles.others, ==)
         return [others]
             + [Role.reader, .writer, .admin].flatMap { [users(of: $0), groups(of: $0)] }

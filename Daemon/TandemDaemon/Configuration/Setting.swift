@@ -56,7 +56,7 @@ package struct Setting: Sendable {
         return text
     }
 
-    /// Returns the key's value in a configuration as text, for example the default.
+    /// Returns the key's value in a configuration, as text.
     package func value(in configuration: DaemonConfiguration) -> String {
         read(configuration).joined(separator: ", ")
     }
@@ -103,8 +103,7 @@ extension Setting {
         _ name: String, _ summary: String, _ unit: SettingUnit, _ range: ClosedRange<Int>,
         absent: String, _ path: any WritableKeyPath<DaemonConfiguration, Int?> & Sendable
     ) -> Setting {
-        // A word such as `all` has to be accepted in addition; `1 TiB` is parsed as a number
-        // anyway.
+        // A word such as `all` must be accepted in addition to numbers; `1 TiB` is a number anyway.
         let word = unit.number(absent) == nil ? absent : nil
         return Setting(
             name, summary, expected: bounds(unit, range) + (word.map { ", or \($0)" } ?? ""),

@@ -6,7 +6,7 @@ package struct GivenSetting: Hashable, Sendable {
     package var name: String
     /// The value, or the values of a list.
     package var values: [String]
-    /// The source of the value: a flag, a variable, or a file with the line.
+    /// The source of the value: a flag, a variable, or a file and line.
     package var origin: String
 
     /// Creates a value for a key from a source.
@@ -40,7 +40,7 @@ package struct SettingAssembly: Sendable {
     /// Adds a problem that isn't caused by a value.
     package mutating func addProblem(_ problem: String) { problems.append(problem) }
 
-    /// Adds a problem for each unknown key, with the most similar known one.
+    /// Adds a problem for each unknown key, with the most similar known key.
     package mutating func refuseUnknown(_ given: [GivenSetting]) {
         for setting in given where Setting.named(setting.name) == nil {
             let nearest = nearest(to: setting.name, among: Setting.all.map(\.name))

@@ -2,7 +2,7 @@ import TandemIO
 import TandemModel
 import TandemWire
 
-/// The connected clients, the checks that they pass at the start, and their roles.
+/// The connected clients, their admission, and their roles.
 ///
 /// State:
 /// - `sessions`: the sessions of all connections that have not ended, by id.
@@ -122,10 +122,10 @@ final class Admission {
 
     // MARK: Incomplete messages
 
-    /// Whether any connection still has to send its hello or the rest of a message.
+    /// Whether any connection has not sent its hello or the rest of a message yet.
     var hasHandshakes: Bool { !greeting.isEmpty || unfinished.bytes > 0 }
 
-    /// Returns the connections whose hello did not arrive in time, with the errors to end them.
+    /// Returns the connections whose hello did not arrive in time, with the errors that end them.
     func lateHandshakes() -> [(session: Session, ending: Ending)] {
         let limit = UInt64(limits.handshakeMilliseconds) * 1_000_000
         let now = clock.monotonicNanoseconds
@@ -145,8 +145,8 @@ final class Admission {
         return late
     }
 
-    /// Returns the connections that did not send the rest of a message in time, with the errors to
-    /// end them.
+    /// Returns the connections that did not send the rest of a message in time, with the errors
+    /// that end them.
     func lateMessages() -> [(session: Session, ending: Ending)] {
         guard unfinished.bytes > 0 else { return [] }
         let limit = UInt64(limits.messageMilliseconds) * 1_000_000
@@ -164,7 +164,7 @@ final class Admission {
         }
     }
 
-    /// Counts the bytes of a connection's incomplete message; returns an error to end the
+    /// Counts the bytes of a connection's incomplete message; returns the error that ends the
     /// connection if a limit is exceeded.
     func countUnfinished(_ session: Session) -> Ending? {
         let before = session.input.countUnfinished()
@@ -180,7 +180,7 @@ final class Admission {
             return (
                 .unfinishedBytesPerUser,
                 "incomplete messages of uid \(session.peer.uid) hold \(ofUser) bytes; "
-                    + "connect again and send one after the other"
+                    + "connect again and send one message at a time"
             )
         }
         guard unfinished.bytes > limits.unfinishedBytes else { return nil }

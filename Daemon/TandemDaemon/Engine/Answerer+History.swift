@@ -27,9 +27,9 @@ extension Answerer {
             request.limit == 0
             ? limits.historyTransactions
             : min(Int(request.limit), limits.historyTransactions)
-        // If few transactions match, most of them are evaluated for nothing. One call therefore
-        // evaluates at most `sliceReads` transactions, and no more bytes than fit into one answer.
-        // A range skipped by an index counts as one transaction, plus the cost of the index.
+        // Few of the evaluated transactions may match. One call therefore evaluates at most
+        // `sliceReads` transactions, and no more bytes than fit into one answer. A range skipped by
+        // an index counts as one transaction, plus the cost of the index.
         var (looked, steps) = (0, 0)
         var reads: Int { steps + indexes.work }
         while answer.position < end {

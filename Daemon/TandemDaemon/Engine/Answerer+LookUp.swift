@@ -4,8 +4,9 @@ import TandemWire
 
 /// Fetches by a unique value, the most frequent kind of small request.
 extension Answerer {
-    /// Returns the answer to a fetch of rows by a unique value, the same as that of any fetch; nil
-    /// for other fetches.
+    /// Returns the answer to a fetch of rows by a unique value, or nil for any other fetch.
+    ///
+    /// The answer is the same as that of the ordinary path.
     func lookUp(_ fetch: Fetch) throws -> DaemonMessage? {
         guard fetch.kind == .rows, fetch.related.isEmpty,
             fetch.at == 0, fetch.lease == 0, let model = committer.store.model,

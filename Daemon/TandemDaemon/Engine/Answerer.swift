@@ -23,7 +23,7 @@ struct Answerer {
 
     // MARK: Reads
 
-    /// Returns the answer to a message that is not a read.
+    /// Returns the answer to a request for history or for a long value.
     func answer(_ message: ClientMessage) throws -> DaemonMessage {
         switch message {
         case .history(let request):
@@ -33,12 +33,12 @@ struct Answerer {
         case .status, .hello, .save, .sync, .schema, .disconnect, .lease, .consumer, .pin, .batch,
             .insert,
             .vacuum, .cancel, .reload, .fetch, .explain, .read, .verdicts:
-            preconditionFailure("The engine answers these itself.")
+            preconditionFailure("The engine answers these requests itself.")
         }
     }
 
-    /// Returns the answer to a small read, which evaluates a few objects; nil if a reader has to
-    /// carry it out.
+    /// Returns the answer to a small read, which evaluates a few objects; nil if a reader must
+    /// carry out the read.
     func answerLittle(_ question: ReadQuestion) throws -> DaemonMessage? {
         guard question.compilesQuickly else { return nil }
         let window = ReadWindow(question)
@@ -111,7 +111,7 @@ struct Answerer {
     private func check(_ request: VerdictRequest) throws {
         guard request.items.count <= limits.controllers else {
             throw committer.limitCounters.refusal(
-                .controllers, limits, "the request is about \(request.items.count) controllers")
+                .controllers, limits, "the request has lists of \(request.items.count) controllers")
         }
         for item in request.items { try RequestSize(committer).check(item.request) }
         if case .fetch(let fetch) = request.alongside { try RequestSize(committer).check(fetch) }
@@ -156,7 +156,7 @@ extension Committer {
     /// Throws if the graph at a position can't be read.
     ///
     /// The error is `historyExpired` if the position is too old or in the future, and
-    /// `limitExceeded` if too many transactions had to be undone.
+    /// `limitExceeded` if too many transactions would have to be undone.
     func check(readingAt position: UInt64) throws {
         let (end, bounds) = (self.position, journal.bounds)
         guard position <= end else {

@@ -3,7 +3,7 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// Batches, carried out one after the other in transactions between saves.
+/// Carries out batches, one after another, in transactions between saves.
 ///
 /// A turn plans at most one transaction of a batch, which shares its flush with the saves of that
 /// turn.
@@ -30,8 +30,8 @@ final class BatchDispatcher {
 
     /// Queues a batch.
     ///
-    /// The record under its id is read only when its turn comes: until then, an earlier request
-    /// with the same id may change it.
+    /// The record under the batch's id is read only in the batch's first turn: until then, an
+    /// earlier request with the same id may change the record.
     func begin(_ batch: Batch, _ id: UInt32, _ session: Session) throws {
         try admission.authorize(.writer, of: session, to: "change objects by a batch")
         try check(batch)
@@ -50,14 +50,14 @@ final class BatchDispatcher {
         guard batch.request.offset == 0 else {
             throw TandemError(
                 .usage,
-                "a batch cannot have an offset, because a repetition would skip other objects; "
+                "a batch cannot have an offset, because a retry would skip other objects; "
                     + "use the predicate")
         }
         if case .update(let values) = batch.work, values.contains(where: \.value.isLong) {
             throw TandemError(
                 .limitExceeded,
                 "a batch can set values of at most \(BlobReference.inlineLimit) bytes; save longer "
-                    + "ones object by object")
+                    + "values object by object")
         }
     }
 
@@ -78,7 +78,7 @@ final class BatchDispatcher {
 
     // MARK: Searching
 
-    /// Returns the search for the objects of the running batch if it has to be started.
+    /// Returns the search for the objects of the running batch, or nil if none has to be started.
     func beginSearch() throws -> PendingRead? {
         guard let run = queue.current as? BatchChangeTask, run.seeks, !run.isOver else {
             return nil
@@ -99,7 +99,7 @@ final class BatchDispatcher {
         return begun
     }
 
-    /// Returns the search of the running batch if a session requested the batch.
+    /// Returns the search of the running batch, or nil if another session requested the batch.
     func search(of session: Session) -> PendingRead? {
         guard let run = queue.current as? BatchChangeTask, run.session === session else {
             return nil

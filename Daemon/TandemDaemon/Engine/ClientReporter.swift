@@ -2,7 +2,7 @@ import TandemIO
 import TandemModel
 import TandemWire
 
-/// Counts and logs what happens to clients and their requests.
+/// Counts and logs events of clients and their requests.
 ///
 /// State:
 /// - `metrics`: the counters since the start of the daemon.
@@ -27,7 +27,7 @@ final class ClientReporter {
     /// Counts bytes received from a client.
     func countReceived(_ bytes: Int) { metrics.received += UInt64(bytes) }
 
-    /// Counts and logs a connection that failed before a session could be made for it.
+    /// Counts and logs a connection that failed before its session was created.
     func refused(_ refusal: Refusal, _ reason: String) {
         metrics.record(refusal)
         logThrottled(.connectionRefused, ["reason": refusal.rawValue], reason)
@@ -44,7 +44,7 @@ final class ClientReporter {
             ], reason)
     }
 
-    /// Counts and logs the end of a connection; without a reason, it counts as a regular close.
+    /// Counts and logs the end of a connection; without a reason, this is a regular close.
     func disconnected(_ session: Session, because reason: String?, _ refusal: Refusal) {
         metrics.sentBefore += session.output.written
         guard let reason else { return logEvent(session, .connectionClosed) }
@@ -122,7 +122,7 @@ final class ClientReporter {
         }
     }
 
-    /// Records that a request was just answered, given its arrival time.
+    /// Records that a request was just answered; `start` is its arrival time.
     func recordAnswered(_ message: ClientMessage, _ session: Session, since start: UInt64) {
         if message.isQuestion { hasAnswered = true }
         let end = clock.monotonicNanoseconds
@@ -142,7 +142,7 @@ final class ClientReporter {
         logSlow(kind, entity, session, nanoseconds: end - min(start, end))
     }
 
-    /// Logs a warning for a slow request, except for a save, which may only have waited for others.
+    /// Logs a warning for a slow request; not for a save, which may have waited for other saves.
     private func logSlow(
         _ kind: String, _ entity: String, _ session: Session, nanoseconds: UInt64
     ) {

@@ -2,9 +2,9 @@ import TandemModel
 
 /// The sessions that read as consumers: each name is held by one session at a time.
 ///
-/// A session holds a name from its registration or acknowledgement until it ends, so that two
-/// processes never work through the same changes. A holder that has ended is found when the name is
-/// requested again. So the table has at most one entry for each name that was ever registered.
+/// A session holds a name from its registration or acknowledgement until the session ends, so that
+/// two processes never process the same changes. The entry of a session that has ended is ignored,
+/// and replaced by the next holder. So the table has at most one entry for each registered name.
 final class ConsumerHolders {
     private let admission: Admission
     /// The ids of the holders, by the bytes of the name: names that only look alike are different.
@@ -21,7 +21,7 @@ final class ConsumerHolders {
         throw TandemError(
             .consumerInUse,
             "client \(id) (\(client.author), pid \(client.peer.pid)) already reads as the consumer "
-                + "\(name); end it, or use another name")
+                + "\(name); end that client, or use another name")
     }
 
     /// Makes a session the holder of a consumer's name.

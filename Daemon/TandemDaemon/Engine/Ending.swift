@@ -1,7 +1,7 @@
 import TandemModel
 import TandemWire
 
-/// The reason to end a connection: the error that its client receives, and the count it adds to.
+/// The reason for ending a connection: the error that its client receives, and its counter.
 struct Ending {
     let error: TandemError
     let refusal: Refusal

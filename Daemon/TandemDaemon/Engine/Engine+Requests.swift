@@ -2,7 +2,7 @@ import TandemModel
 import TandemStore
 import TandemWire
 
-/// The requests other than saves.
+/// Answers to requests other than saves.
 extension Engine {
     func answer(_ message: ClientMessage, _ id: UInt32, _ session: Session) throws {
         do {
@@ -44,8 +44,7 @@ extension Engine {
                 return try reads.answer(message, id, session)
             }
             switch message {
-            // The duration of syncs and batches depends on what they wait for, so it isn't
-            // recorded.
+            // Syncs and batches wait for other events, so their durations are not recorded.
             case .sync, .batch: break
             default:
                 reporter.recordAnswered(message, session, since: session.input.asked.arrival)
@@ -81,7 +80,7 @@ extension Engine {
 
     // MARK: Models
 
-    /// Processes the model that an app declares in its hello.
+    /// Records the model that an app declares in its hello, and installs its additions.
     private func install(declared text: String, _ session: Session) throws {
         guard let model = try models.declare(text, session) else { return }
         try commit()
@@ -118,8 +117,8 @@ extension Engine {
         return true
     }
 
-    /// Cancels a request of another client, or all of them if `id` is 0; returns false if there is
-    /// none.
+    /// Cancels a request of another client, or all its requests if `id` is 0; returns false if
+    /// there is none.
     private func cancel(
         _ id: UInt32, ofClient client: UInt64, for session: Session
     ) throws(TandemError) -> Bool {

@@ -3,8 +3,9 @@ import TandemWire
 
 /// The path of saves from received bytes to a durable batch.
 extension Engine {
-    /// Decodes bytes that arrived at a time at the earliest, and queues the requests; malformed
-    /// bytes close the connection.
+    /// Decodes bytes and queues the requests; malformed bytes close the connection.
+    ///
+    /// `arrival` is the earliest possible arrival time of the bytes, or nil for the current time.
     func receive(
         _ bytes: UnsafeRawBufferPointer, from session: Session, at arrival: UInt64? = nil
     ) {
@@ -78,7 +79,7 @@ extension Engine {
         wakeSyncs()
     }
 
-    /// Reports the outcome of the flush to the running batch of changes.
+    /// Reports the outcome of the flush to the running batch insert, update or delete.
     private func settleBatch(because failure: TandemError?, unkept: TandemError?) {
         guard let session = batches.didFlush(because: failure, unkept: unkept) else { return }
         finish(session)

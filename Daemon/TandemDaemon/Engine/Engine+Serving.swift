@@ -4,8 +4,8 @@ import TandemWire
 
 /// Service of waiting sessions in slices, so that a save never waits for all of them.
 extension Engine {
-    /// Serves a limited number of sessions with requests, and of sessions with output; the others
-    /// wait for later slices.
+    /// Serves a limited number of sessions with requests, and as many with output; the others wait
+    /// for later slices.
     func serveSlice() throws {
         writer.beginTurn(at: clock.monotonicNanoseconds)
         try deliverReads()
@@ -47,8 +47,8 @@ extension Engine {
         queues.endMeasurements { reporter.recordFanOut(nanoseconds: now - min(now, $0)) }
     }
 
-    /// Whether the slice's time is up, so that saves go first; sessions before their hello don't
-    /// wait.
+    /// Returns whether the session must wait because the slice's time is used up; sessions before
+    /// their hello don't wait.
     private func isLate(_ session: Session) -> Bool {
         session.isReady && writer.isLate(at: clock.monotonicNanoseconds)
     }
@@ -114,7 +114,7 @@ extension Engine {
         syncs.answerReached(session)
     }
 
-    /// Ends a session that needs a transaction that can't be read, after its queued bytes.
+    /// Ends a session whose next transaction can't be read, after its queued bytes are written.
     private func endUnreadable(_ session: Session, _ error: TandemError) {
         finish(session)
         guard session.outboundBytes == 0, !session.isClosing else { return }

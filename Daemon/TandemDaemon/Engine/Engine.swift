@@ -4,7 +4,7 @@ import TandemModel
 import TandemStore
 import TandemWire
 
-/// Sessions and committer on one thread: receives requests, commits saves in batches, answers.
+/// The engine of the daemon's thread: receives requests, commits saves in batches, and answers.
 ///
 /// A turn consists of these steps:
 /// 1. Received bytes are decoded (``receive(_:from:at:)``).
@@ -16,10 +16,10 @@ import TandemWire
 /// While the thread waits in the flush, saves of other clients collect in their sockets. This is
 /// the group commit.
 ///
-/// The engine has the order of these steps; everything else is the state of its parts. The parts
-/// are layered: each refers only to the committer and to parts above it in the list of properties.
-/// None of them refers to the engine. If the work of one part concerns other parts, it returns a
-/// value that the engine passes on: an ``Ending``, answered sessions, or a ``SearchOutcome``.
+/// The engine defines the order of these steps; its parts own all state. The parts are layered:
+/// each refers only to the committer and to parts above it in the list of properties. None of them
+/// refers to the engine. If the work of a part concerns other parts, the part returns a value that
+/// the engine passes on: an ``Ending``, answered sessions, or a ``SearchOutcome``.
 final class Engine {
     let committer: Committer
     let environment: EngineEnvironment
@@ -110,13 +110,13 @@ final class Engine {
         disconnect(session, because: ending.error.message, ending.refusal)
     }
 
-    /// Closes connections whose hello or whose rest of a message did not arrive in time.
+    /// Closes connections whose hello, or the rest of a message, did not arrive in time.
     func expireHandshakes() {
         for (session, ending) in admission.lateHandshakes() { end(session, ending) }
         for (session, ending) in admission.lateMessages() { end(session, ending) }
     }
 
-    /// Reloads the configuration, and applies new roles and limits, also to connected clients.
+    /// Reloads the configuration, and applies the new roles and limits, also to connected clients.
     ///
     /// Throws `usage` for an invalid configuration; the error is logged.
     @discardableResult
@@ -154,8 +154,8 @@ final class Engine {
 
     /// Queues progress marks for subscribers that have received none of the latest transactions.
     ///
-    /// Called after a checkpoint, so at most a few times a second. As a result, the positions that
-    /// clients display and resume from stay close to the tail.
+    /// The marks keep the positions that clients display, and from which they resume, close to the
+    /// tail. Called after a checkpoint, at most ten times a second.
     func markProgress() {
         for session in admission.sessions.values
         where session.isReady && !session.interests.isEmpty {
@@ -194,7 +194,7 @@ final class Engine {
         expireSyncs()
     }
 
-    /// Whether any session needs nothing but the daemon's next turn to proceed.
+    /// Whether the next turn has work, so that the loop must not sleep.
     var hasWork: Bool { queues.hasWork || reads.hasWork || batches.hasWork }
 
     /// The earliest time at which a part has work, in nanoseconds of the monotonic clock; nil if

@@ -1,6 +1,6 @@
 import TandemIO
 
-/// The constant surroundings of an engine: its clock, log and notifier, and facts for reports.
+/// The constant environment of an engine: its clock, log and notifier, and values for reports.
 struct EngineEnvironment {
     let clock: any Clock
     let log: DaemonLog

@@ -32,7 +32,7 @@ struct Greeter {
 
     /// Returns the first lease of a session.
     ///
-    /// It is empty for a client that may not save, or if the store has no room to record a lease.
+    /// The lease is empty for a client that may not save, or if the store has no room to record it.
     private func firstLease(of session: Session, _ wanted: UInt32?) throws -> Lease {
         let none = Lease(first: 0, count: 0, epoch: committer.logPosition.epoch)
         let most = UInt32(committer.limits.leaseNumbers)

@@ -2,7 +2,7 @@ import TandemIO
 import TandemModel
 import TandemWire
 
-/// The pins of sessions; they end with their sessions.
+/// The pins of sessions, which end with their sessions.
 extension JournalCare {
     /// Creates, moves or releases a pin; a pin that can't be moved stays where it is.
     ///

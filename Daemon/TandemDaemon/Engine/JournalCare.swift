@@ -37,7 +37,7 @@ final class JournalCare {
             checkpoints: committer.reporter.counters.checkpoints.count, clock.monotonicNanoseconds)
     }
 
-    /// The time when the work that follows checkpoints is due; nil if none waits.
+    /// The time when the work that follows checkpoints is due; nil if none is pending.
     var housekeepingDue: UInt64? { housekeeping.due }
 
     /// Runs the maintenance of the store if it is due; called after a checkpoint.
@@ -101,7 +101,7 @@ final class JournalCare {
 
     /// Counts pins that ended before their clients released them.
     func countExpiredPins(_ count: Int) {
-        assert(count >= 0, "Pins are counted up.")
+        assert(count >= 0, "The counter never decreases.")
         retention.counters.expiredPins += UInt64(count)
     }
 

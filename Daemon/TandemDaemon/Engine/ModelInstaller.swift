@@ -4,8 +4,8 @@ import TandemWire
 
 /// Changes of the store's model by apps and tools.
 ///
-/// Before a change is planned, the engine flushes the batch being built; after it, the engine tells
-/// the sessions.
+/// Before a change is planned, the engine flushes the batch being built. After the change, it
+/// notifies the sessions.
 final class ModelInstaller {
     private let committer: Committer
     private let admission: Admission
@@ -25,7 +25,7 @@ final class ModelInstaller {
         (self.committer, self.admission, self.notifier) = (committer, admission, notifier)
     }
 
-    /// Returns the model of a text; throws `usage` for an invalid one.
+    /// Parses the JSON form of a model; throws `usage` if the text is invalid.
     func parsed(_ text: String) throws(TandemError) -> Model {
         do {
             return try Model(parsing: text)
@@ -84,7 +84,7 @@ final class ModelInstaller {
         return model
     }
 
-    /// Installs what a declared model adds to the store's model, if it adds anything.
+    /// Installs a declared model's additions to the store's model, if there are any.
     func install(declared model: Model, of session: Session) throws -> Change? {
         assert(!committer.hasPending, "Saves are flushed before a model change is planned.")
         let outcome = try ModelChange.plan(
@@ -132,8 +132,8 @@ final class ModelInstaller {
         return Change(before: before, wasEmpty: wasEmpty)
     }
 
-    /// Returns the sessions of apps that declare something the store's model no longer has, with
-    /// the errors to end them.
+    /// Returns the sessions whose declared model has something that the store's model no longer
+    /// has, with the errors that end them.
     func outdated(except installer: Session) -> [(session: Session, ending: Ending)] {
         guard let store = committer.store.model?.model else { return [] }
         return admission.ordered.compactMap { session in

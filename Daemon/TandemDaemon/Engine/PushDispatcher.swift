@@ -6,7 +6,7 @@ import TandemWire
 ///
 /// State:
 /// - `subscribers`, `cache`: the sessions by interests, and the encoded pushes for them.
-/// - `sharedBatch`: the last shared push batch, which very likely also suits the next session.
+/// - `sharedBatch`: the last shared push batch, which the next session can often use as well.
 final class PushDispatcher {
     private let committer: Committer
     private var subscribers = SubscriberRegistry()
@@ -42,7 +42,7 @@ final class PushDispatcher {
 
     /// Removes a session that has ended.
     func remove(_ session: Session) {
-        assert(session.isClosing, "Only a session that has ended loses its pushes.")
+        assert(session.isClosing, "Only a session that has ended is removed.")
         subscribers.remove(session)
     }
 
@@ -69,7 +69,7 @@ final class PushDispatcher {
 
     /// Returns the bytes of the last flush since the previous call.
     ///
-    /// A subscriber must get as many bytes as are saved, or it lags for as long as the saves
+    /// A subscriber must be sent as many bytes as are saved; otherwise it lags while the saves
     /// continue.
     func consumeFlushedBytes() -> Int {
         defer { flushedBytes = 0 }
@@ -98,8 +98,8 @@ final class PushDispatcher {
 
     /// Returns the push of a transaction to a session, or nil if the transaction is irrelevant.
     ///
-    /// A body from the ring is made once per group. A session that reads from segments is usually
-    /// the only one at its position, so its bodies aren't cached.
+    /// A body from the ring is encoded once per group. A session that reads from segments is
+    /// usually the only one at its position, so its bodies aren't cached.
     private func body(at position: UInt64, for session: Session) throws -> PushBody? {
         guard let group = session.group else { return nil }
         if let first = committer.ring.first, position >= first {
@@ -134,7 +134,7 @@ final class PushDispatcher {
         case .wouldBlock: taken = 0
         case .closed: return .closed
         }
-        assert(taken <= batch.bytes.count, "A socket accepts at most what it is offered.")
+        assert(taken <= batch.bytes.count, "A socket accepts at most the offered bytes.")
         guard taken == batch.bytes.count else {
             try queue(session)
             session.drop(taken)
@@ -145,9 +145,9 @@ final class PushDispatcher {
         return .accepted(bytes: taken)
     }
 
-    /// Returns the batch that takes a session to the tail.
+    /// Returns the batch of all pushes of a session up to the tail.
     ///
-    /// Returns nil if there is none, or no other session to share it with.
+    /// Returns nil if there is none, or if the group has no other session.
     private func batch(for session: Session) throws -> SharedPushBatch? {
         guard let place = session.place else { return nil }
         let end = committer.position

@@ -33,7 +33,9 @@ struct ReadByteCount {
         if bytes > 0 { trim.recordRead(bytes: bytes, now: clock.monotonicNanoseconds) }
     }
 
-    /// Returns whether memory that reads freed is to be released now, at a limit of all bytes.
+    /// Returns whether memory that reads freed is to be released now.
+    ///
+    /// `limit` bounds the bytes that reads hold together with the freed bytes.
     mutating func consumeFreedDue(limit: Int) -> Bool {
         trim.consumeDue(clock.monotonicNanoseconds, room: limit - held)
     }

@@ -6,8 +6,8 @@ import TandemWire
 /// Reads: small ones are answered immediately from the open write transaction, all others by
 /// readers from a snapshot.
 ///
-/// Sessions whose reads failed are collected, and the outcomes of searches for batches as well; the
-/// engine writes the answers of the former and passes the latter to the batches.
+/// The dispatcher collects the sessions whose reads failed, and the engine writes their answers. It
+/// also collects the outcomes of searches, which the engine passes to the batches.
 ///
 /// State:
 /// - `waiting`: reads that wait for a checkpoint and a reader.
@@ -192,7 +192,7 @@ final class ReadDispatcher {
         return { $0.isSearch ? room > 0 : counts[$0.session.peer.uid, default: 0] < room }
     }
 
-    /// Whether readers may start one of the waiting reads.
+    /// Whether readers may start any of the waiting reads.
     var hasReadToStart: Bool { !waiting.isEmpty && waiting.contains(startable()) }
 
     private func begin(_ read: PendingRead) throws {
@@ -201,7 +201,7 @@ final class ReadDispatcher {
             preconditionFailure("A read needs a model.")
         }
         // If nothing can be committed, the read uses the open transaction on this thread. It delays
-        // no saves, because none are accepted, and others for a short time.
+        // no saves, because none are accepted, and other requests only for a short time.
         let snapshot = committer.canCommit ? try committer.store.snapshot() : nil
         let run = ReadRun(
             view: snapshot ?? committer.store, model: model, limits: limits, counts: limitCounters,
@@ -256,7 +256,7 @@ final class ReadDispatcher {
         queues.read(read.session)
     }
 
-    /// Records the objects found, for the batch that searched for them.
+    /// Records the outcome of a search, for the batch that requested it.
     private func finishSearch(_ read: PendingRead, _ state: ReadJob.Progress) {
         guard state.phase == .done else { return }
         read.end()
@@ -331,8 +331,7 @@ final class ReadDispatcher {
     /// The time at which the next snapshot exceeds its limit, or waiting reads are to be retried;
     /// nil for never.
     ///
-    /// A read past its deadline ends in the turn after the next commit, so nothing has to be
-    /// scheduled for it.
+    /// A read past its deadline ends in the turn after the next commit, which needs no schedule.
     var nextDeadline: UInt64? {
         let (now, time) = (
             clock.monotonicNanoseconds, UInt64(limits.snapshotMilliseconds) * 1_000_000
@@ -441,7 +440,7 @@ final class ReadDispatcher {
 
     // MARK: Reports
 
-    /// Whether reads or readers need nothing but the daemon's next turn to proceed.
+    /// Whether the next turn has work for reads or readers.
     var hasWork: Bool { readers.hasWork || (due == nil && hasReadToStart) }
 
     /// Returns the state of the readers, with the age of the oldest snapshot being read.

@@ -6,9 +6,9 @@ struct ReadOnlyAnnouncement {
     /// The number of changes announced so far; a session remembers the last one that it was sent.
     private(set) var changes: UInt64 = 0
 
-    /// Adopts the committer's state; returns false if sessions know it.
+    /// Adopts the committer's state; returns false if it was announced before.
     mutating func update(to current: ReadOnlyState) -> Bool {
-        // Called in every round, so texts are made only if there is something to announce.
+        // Called in every round, so the texts are created only if there is something to announce.
         guard current.isReadOnly || state.isReadOnly, current.reason != state.reason else {
             return false
         }
@@ -22,7 +22,7 @@ struct ReadOnlyAnnouncement {
         session.isReady && session.subscription.sentState != changes
     }
 
-    /// Records that a session's welcome was sent, which contains only whether saves are accepted.
+    /// Records that a session's welcome was sent, which has the state, but not its reason.
     func recordWelcome(of session: Session) {
         assert(changes > 0 || !state.isReadOnly, "A read-only state was announced.")
         session.didSend(state: state.isReadOnly ? 0 : changes)

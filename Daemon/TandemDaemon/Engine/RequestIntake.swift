@@ -4,8 +4,8 @@ import TandemWire
 
 /// Decodes received bytes and queues the requests in their sessions.
 ///
-/// A request of a client that violates the protocol or a limit is refused, or yields the
-/// ``Ending`` of its connection.
+/// A request that violates the protocol or a limit is refused, or results in the ``Ending`` of the
+/// connection.
 final class RequestIntake {
     private let committer: Committer
     private let clock: any Clock
@@ -26,8 +26,10 @@ final class RequestIntake {
 
     // MARK: Receiving
 
-    /// Decodes bytes that arrived at a time at the earliest; returns an error to end the
-    /// connection if the bytes are malformed or exceed a limit.
+    /// Decodes bytes and queues the requests; returns the error that ends the connection if the
+    /// bytes are malformed or exceed a limit.
+    ///
+    /// `arrival` is the earliest possible arrival time of the bytes, or nil for the current time.
     func receive(
         _ bytes: UnsafeRawBufferPointer, from session: Session, at arrival: UInt64?
     ) -> Ending? {
@@ -58,7 +60,7 @@ final class RequestIntake {
         return nil
     }
 
-    /// Queues a request; returns an error to end the connection if the protocol requires that.
+    /// Queues a request; returns the error that ends the connection if the protocol requires that.
     private func admit(
         _ envelope: Envelope<ClientMessage>, _ bytes: Int, _ session: Session
     ) -> Ending? {
@@ -105,8 +107,8 @@ final class RequestIntake {
     /// Cancels a request, whether it waits or runs, and answers it with `cancelled`.
     ///
     /// Requests that cannot be cancelled continue. A request that is not found is assumed to have
-    /// been answered already; that answer is then the one the client gets. Cost: a scan of the
-    /// session's requests, at most `limits.requestsInFlight`.
+    /// been answered already, and the client gets that answer. Cost: a scan of the session's
+    /// requests, at most `limits.requestsInFlight`.
     private func cancel(_ id: UInt32, _ session: Session) {
         guard end(question: id, session) else { return reporter.countLateCancel() }
         reporter.countCancelled()
@@ -114,8 +116,8 @@ final class RequestIntake {
         session.answer(.failure(error), to: id)
     }
 
-    /// Cancels a request of a client for an administrator, or all of them if `id` is 0; returns
-    /// false if there is none.
+    /// Cancels a request of a client for an administrator, or all its requests if `id` is 0;
+    /// returns false if there is none.
     func cancelForAdministrator(_ id: UInt32, of session: Session) -> Bool {
         let questions = id == 0 ? session.questions : [id]
         let ended = questions.filter { end(question: $0, session) }

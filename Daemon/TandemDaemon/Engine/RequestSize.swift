@@ -6,7 +6,7 @@ import TandemWire
 struct RequestSize {
     private let committer: Committer
 
-    /// Creates a check by the limits of a committer, which also counts refused requests.
+    /// Creates a check against the limits of a committer, which also counts refused requests.
     init(_ committer: Committer) { self.committer = committer }
 
     private var limits: DaemonLimits { committer.limits }

@@ -1,11 +1,11 @@
 import TandemModel
 import TandemWire
 
-/// The queues of sessions, so that every session with work has a turn coming.
+/// The queues of sessions, which ensure that every session with work gets a turn.
 ///
 /// A session is served in its turn and then either closed or queued again by ``add(_:)``. A session
-/// that waits for nothing is queued by whatever gives it work: bytes, relevant transactions, a
-/// state change, or the end of a sync. So between two turns ``isScheduled(_:)`` is true for every
+/// without work is queued by the event that gives it work: bytes, relevant transactions, a state
+/// change, or the end of a sync. So between two turns ``isScheduled(_:)`` is true for every
 /// session; the tests check this after each turn.
 ///
 /// State:
@@ -13,7 +13,8 @@ import TandemWire
 ///   requests, with chunks of an answer from a reader, and with any output. A session whose socket
 ///   is full is in none of the queues for output; it resumes when the poller reports its socket as
 ///   writable.
-/// - `fanOuts`: flushes whose pushes have not reached all subscribers, by turns of `following`.
+/// - `fanOuts`: flushes whose pushes have not reached all subscribers, timed by the turns of
+///   `following`.
 final class SessionQueues {
     private var saving = SessionQueue(.saves)
     private var asking = SessionQueue(.requests)
@@ -30,7 +31,7 @@ final class SessionQueues {
         case nothing
         /// A full socket; the poller reports when it accepts bytes again.
         case socket
-        /// A reader, which reports when it has a part of the answer.
+        /// A reader, which reports when it has encoded a chunk of the answer.
         case reader
         /// A turn in the queue with this mark.
         case turn(Session.Marks)
@@ -86,10 +87,10 @@ final class SessionQueues {
     func popReading() -> Session? { reading.popFirst() }
     func popFollowing() -> Session? { following.popFirst() }
 
-    /// Whether a session, between two turns, is in a queue, or waits for an event that will queue
-    /// it.
+    /// Returns whether a session, between two turns, is in a queue or waits for an event that will
+    /// queue it.
     ///
-    /// A turn in any queue except `saving` serves all the session's needs and queues it again.
+    /// A turn in any queue except `saving` does all work of the session, and queues it again.
     func isScheduled(_ session: Session) -> Bool {
         if session.hasSave, !session.marks.contains(.saves) { return false }
         if session.hasRows, !session.marks.contains(.rows) { return false }
@@ -117,7 +118,7 @@ final class SessionQueues {
 
     // MARK: State
 
-    /// Adopts the committer's read-only state; returns false if sessions know it.
+    /// Adopts the committer's read-only state; returns false if it was announced before.
     func announce(_ state: ReadOnlyState) -> Bool { announcement.update(to: state) }
 
     /// Returns whether a session has not been sent the latest read-only state.

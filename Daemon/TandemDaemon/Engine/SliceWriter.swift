@@ -16,11 +16,11 @@ final class SliceWriter {
 
     /// Counts bytes that a socket accepted.
     func count(_ written: Int) {
-        assert(written >= 0, "Written bytes are not taken back.")
+        assert(written >= 0, "The count never decreases.")
         bytes += written
     }
 
-    /// Returns whether the time of the slices is up, so that saves go first.
+    /// Returns whether the time for the slices is used up, so that saves have priority.
     func isLate(at now: UInt64) -> Bool { now >= began + DaemonLimits.sliceNanoseconds }
 
     /// Writes queued bytes; returns false if the connection is closed.

@@ -44,7 +44,7 @@ final class SyncQueue {
         update(session)
     }
 
-    /// Answers the syncs of a session whose position is reached.
+    /// Answers the syncs of a session whose positions are reached.
     func answerReached(_ session: Session) {
         guard session.lagPosition == nil, !session.syncs.isEmpty else { return }
         for sync in session.syncs.waiting where sync.number <= session.sent {

@@ -32,8 +32,8 @@ public struct DaemonLimits: Hashable, Sendable {
     public var unfinishedBytesPerUser = 128 << 20
     /// The time after which a connection with an incomplete message is closed.
     public var messageMilliseconds = 60_000
-    /// The size of queued output above which a session stays a cursor until the client reads, in
-    /// bytes.
+    /// The size of a session's queued output, in bytes, from which nothing more is queued until the
+    /// client reads.
     public var outboundBytes = 1 << 20
     /// The maximum number of open controllers of one connection, and of queries in one verdict
     /// request.
@@ -47,7 +47,7 @@ public struct DaemonLimits: Hashable, Sendable {
     public var attributeBytes = BlobReference.inlineLimit
     /// The maximum size of a text or data value, in bytes; long values are stored as blobs.
     public var blobBytes = 16 << 20
-    /// The maximum size of a transaction without its blobs, and of its blobs, in bytes.
+    /// The maximum size of a transaction without its blobs, and that of its blobs, in bytes.
     public var transactionBytes = 16 << 20
     /// The number of object numbers in a lease.
     public var leaseNumbers = 4_096
@@ -56,7 +56,7 @@ public struct DaemonLimits: Hashable, Sendable {
 
     // MARK: Batches and checkpoints
 
-    /// The maximum number of saves in one batch, which bounds the wait of the first for the last.
+    /// The maximum number of saves in one batch, which bounds the wait of its first save.
     public var batchSaves = 1_024
     /// The maximum size of one batch, in bytes.
     public var batchBytes = 4 << 20
@@ -73,8 +73,8 @@ public struct DaemonLimits: Hashable, Sendable {
 
     /// The maximum number of sort keys of a request.
     public var sortKeys = 64
-    /// The maximum number of comparisons of a predicate; an `IN` is one, regardless of its list's
-    /// length.
+    /// The maximum number of comparisons of a predicate; an `IN` counts as one, whatever the length
+    /// of its list.
     public var comparisons = 1_000
     /// The maximum size of a text or data constant in a predicate, in bytes.
     public var constantBytes = 64 << 10
@@ -101,7 +101,7 @@ public struct DaemonLimits: Hashable, Sendable {
     /// The maximum number of related objects read for all candidates of a request, which takes
     /// about ten seconds.
     public var requestReads = 1 << 24
-    /// The maximum memory of running fetches and unsent answers of all connections, in bytes.
+    /// The maximum memory of one read, of all running reads, and of all unsent answers, in bytes.
     public var readBytes = 512 << 20
     /// The approximate size of a chunk of a large answer; not configurable, and changed only by
     /// tests.
@@ -110,7 +110,7 @@ public struct DaemonLimits: Hashable, Sendable {
     public var lookBackTransactions = 1_000_000
     /// The maximum number of pins of one connection.
     public var pinsPerConnection = 64
-    /// The time for which an unmoved pin holds back retention.
+    /// The lifetime of a pin after it was created or last moved.
     public var pinSeconds = 3_600
 
     // MARK: History
@@ -182,9 +182,9 @@ extension DaemonLimits {
     static let sliceSessions = 32
     /// The maximum number of flushes whose fan-out is timed concurrently.
     static let fanOuts = 64
-    /// The maximum number of bytes sent in one slice for answers, and again for pushes.
+    /// The maximum number of bytes that one slice sends for answers, and as many for pushes.
     ///
-    /// Pushes may exceed it by the size of the last flush.
+    /// For pushes, the size of the last flush is the limit if it is larger.
     static let sliceBytes = 256 << 10
     /// The time without progress after which a chunked answer yields its memory to other answers.
     static let stalledAnswerNanoseconds: UInt64 = 5_000_000_000
@@ -222,7 +222,9 @@ extension DaemonLimits {
     /// The maximum number of blobs that one checkpoint removes, about as many as can be added
     /// before it.
     static let sweptBlobs = 1_024
-    /// The minimum number of reads that may be in progress, although fewer run concurrently.
+    /// The maximum number of reads in progress, if four per reader thread are fewer.
+    ///
+    /// Only as many of them run concurrently as there are reader threads.
     static let readsBegun = 16
     /// The delay before reads that found no free read transaction are retried.
     static let noReaderNanoseconds: UInt64 = 10_000_000
@@ -236,7 +238,7 @@ extension DaemonLimits {
     /// batch.
     static let evaluatedObjects = 1_024
     static let evaluatedBytes = 4 << 20
-    /// The maximum number of evaluations by readers after which a batch still has no transaction.
+    /// The maximum number of consecutive evaluations by readers without a transaction of the batch.
     static let batchEvaluations = 16
     /// The target time for planning and applying one transaction of a batch, while other clients
     /// wait.
@@ -256,12 +258,12 @@ extension DaemonLimits {
     static let slowRequestsNanoseconds: UInt64 = 600_000_000_000
     /// The maximum number of remembered slow requests; the slowest are kept.
     static let slowRequestsKept = 16
-    /// The length of a wait up to which its events count as having arrived while the daemon was
+    /// The length of a wait below which its events count as having arrived while the daemon was
     /// busy.
     static let promptNanoseconds: UInt64 = 50_000
     /// The minimum duration of a flush, a checkpoint or a request that is logged as a warning.
     static let slowNanoseconds: UInt64 = 1_000_000_000
-    /// The maximum number of log lines per interval of one event that clients cause.
+    /// The maximum number of log lines per interval for one event that clients can cause.
     ///
     /// Further lines are only counted.
     static let logLinesInInterval = 100
@@ -285,7 +287,7 @@ extension DaemonLimits {
     /// The minimum size of a large read, and the time for which memory freed by it is kept.
     static let largeReadBytes = 1 << 20
     static let heapTrimNanoseconds: UInt64 = 2_000_000_000
-    /// The size up to which freed memory is kept for that time in any case, in bytes.
+    /// The size up to which freed memory is kept for that time regardless of limits, in bytes.
     package static let keptMemoryBytes: Int32 = 64 << 20
     /// The lag, in time and in committed bytes, at which a reader of the store is named in the log.
     static let readerLagSeconds: UInt64 = 60

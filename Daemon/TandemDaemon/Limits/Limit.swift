@@ -66,9 +66,9 @@ package enum Limit: String, CaseIterable, Hashable, Sendable {
     case objectReads
     /// The number of related objects read for all candidates of a request.
     case requestReads
-    /// The memory of running fetches.
+    /// The memory of reads and unsent answers.
     case readBytes
-    /// The number of undone transactions.
+    /// The number of transactions that a read at an earlier position undoes.
     case lookBackTransactions
     /// The number of pins of a connection.
     case pinsPerConnection
@@ -106,7 +106,8 @@ extension Limit {
     var facts: Facts {
         switch self {
         case .connections:
-            facts(\.connections, .count, 1...65_536, "connections in all", "limitExceeded, closed")
+            facts(
+                \.connections, .count, 1...65_536, "connections in total", "limitExceeded, closed")
         case .connectionsPerUser:
             facts(
                 \.connectionsPerUser, .count, 1...65_536, "connections of one user",
@@ -126,18 +127,18 @@ extension Limit {
         case .inboundBytes:
             facts(
                 \.inboundBytes, .bytes, 4_096...1 << 30,
-                "waiting requests of one connection that does not read its answers; waiting "
-                    + "batches of one user",
+                "size of the queued requests of one connection that does not read its answers, "
+                    + "and of the queued batches of one user",
                 "limitExceeded; a connection that does not read is closed")
         case .unfinishedBytes:
             facts(
                 \.unfinishedBytes, .bytes, 4_096...1 << 40,
-                "incomplete messages of all connections",
+                "size of incomplete messages of all connections",
                 "limitExceeded, closed")
         case .unfinishedBytesPerUser:
             facts(
                 \.unfinishedBytesPerUser, .bytes, 4_096...1 << 40,
-                "incomplete messages of one user", "limitExceeded, closed")
+                "size of incomplete messages of one user", "limitExceeded, closed")
         case .messageMilliseconds:
             facts(
                 \.messageMilliseconds, .milliseconds, 10...600_000,
@@ -167,10 +168,10 @@ extension Limit {
         case .transactionBytes:
             facts(
                 \.transactionBytes, .bytes, 65_536...16 << 20,
-                "size of one transaction without its blobs, and of its blobs", "limitExceeded")
+                "size of one transaction without its blobs, and size of its blobs", "limitExceeded")
         case .leaseNumbers:
             facts(
-                \.leaseNumbers, .count, 1...1 << 20, "numbers for new objects in one lease",
+                \.leaseNumbers, .count, 1...1 << 20, "object numbers in one lease",
                 "the lease is shortened")
         case .savesKept:
             facts(
@@ -179,56 +180,56 @@ extension Limit {
         case .verdictTransactions:
             facts(
                 \.verdictTransactions, .count, 1...1 << 30,
-                "transactions that one request for verdicts covers", "historyExpired")
+                "transactions that one verdict request covers", "historyExpired")
         case .historyTransactions:
             facts(
                 \.historyTransactions, .count, 1...65_536, "transactions in one history answer",
-                "the answer continues later")
+                "the client requests the rest")
         case .historyBytes:
             facts(
                 \.historyBytes, .bytes, 4_096...512 << 20, "size of one history answer",
-                "the answer continues later")
+                "the client requests the rest")
         case .sortKeys:
             facts(\.sortKeys, .count, 1...4_096, "sort keys of a request", "limitExceeded")
         case .comparisons:
             facts(
                 \.comparisons, .count, 1...10_000,
-                "comparisons of a predicate; an `IN` counts once, however long its list is",
+                "comparisons of a predicate; an `IN` counts as one, whatever the length of its list",
                 "limitExceeded")
         case .constantBytes:
             facts(
                 \.constantBytes, .bytes, 256...16 << 20,
-                "size of a text or of data in a predicate", "limitExceeded")
+                "size of a text or data constant in a predicate", "limitExceeded")
         case .sliceReads:
             facts(
                 \.sliceReads, .count, 1...1 << 30,
-                "transactions of a history answer, or objects of a batch, that are read before saves have priority",
-                "the batch continues after the saves; the history answer continues later")
+                "transactions read for a history answer, or objects evaluated for a batch, in one turn",
+                "the batch continues in the next turn; the client requests the rest of the history")
         case .readerThreads:
             facts(
                 \.readerThreads, .count, 0...256,
-                "simultaneous reads; 0 for one less than there are cores, at least 1",
+                "concurrent reads; 0 means the number of cores minus one, but at least one",
                 "reads wait for their turn")
         case .snapshotMilliseconds:
             facts(
                 \.snapshotMilliseconds, .milliseconds, 10...3_600_000,
-                "duration of a read while others save, because its snapshot makes the file grow",
+                "duration of a read while other clients save, since its snapshot makes the file grow",
                 "timeout; the client can read again")
         case .snapshotBytes:
             facts(
                 \.snapshotBytes, .bytes, 65_536...1 << 40,
-                "bytes that others commit during a read, because its snapshot makes the file grow",
+                "bytes that other clients commit during a read, since its snapshot makes the file grow",
                 "timeout; the client can read again")
         case .storeReaders:
             facts(
                 \.storeReaders, .count, 2...65_536,
-                "read transactions on the store, of the daemon and of tools that read the file",
+                "read transactions on the store, of the daemon and of tools",
                 "reads wait for their turn")
         case .objectReads:
             facts(
                 \.objectReads, .count, 1...1 << 30,
                 "related objects that a request reads for one candidate; eight members that are only "
-                    + "listed count as one",
+                    + "listed count as one object",
                 "limitExceeded")
         case .requestReads:
             facts(
@@ -237,9 +238,8 @@ extension Limit {
         case .readBytes:
             facts(
                 \.readBytes, .bytes, 4_096...1 << 40,
-                "size of all running fetches and batches and unsent answers, of all "
-                    + "connections; size of one answer",
-                "limitExceeded for a read that alone exceeds it, and for answers that clients do not read"
+                "memory of one read, of all running reads, and of all unsent answers",
+                "limitExceeded for reads that hold much of it, and for answers that clients do not read"
             )
         case .lookBackTransactions:
             facts(
@@ -285,14 +285,15 @@ extension Limit {
         case .checkpointIdleMilliseconds:
             facts(
                 \.checkpointIdleMilliseconds, .milliseconds, 1...60_000,
-                "time without a save until a checkpoint", "a checkpoint is made")
+                "time without a save after which a checkpoint is made", "a checkpoint is made")
         case .checkpointMilliseconds:
             facts(
                 \.checkpointMilliseconds, .milliseconds, 1...60_000,
                 "time between checkpoints while there are saves", "a checkpoint is made")
         case .checkpointPages:
             facts(
-                \.checkpointPages, .count, 16...100_000, "dirty pages until a checkpoint",
+                \.checkpointPages, .count, 16...100_000,
+                "dirty pages at which a checkpoint is made",
                 "a checkpoint is made")
         case .ringTransactions:
             facts(

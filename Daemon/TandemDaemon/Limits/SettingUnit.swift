@@ -1,4 +1,4 @@
-/// The unit in which a number of the configuration is written and displayed.
+/// The unit in which a number in the configuration is given and displayed.
 package enum SettingUnit: Sendable {
     /// A plain number.
     case count
@@ -31,7 +31,7 @@ package enum SettingUnit: Sendable {
         return overflow ? nil : product
     }
 
-    /// Formats a number in the largest unit in which it is integral.
+    /// Formats a number in the largest unit that divides it exactly.
     package func text(_ number: Int) -> String {
         let fit = suffixes.last { number != 0 && number % $0.factor == 0 } ?? suffixes[0]
         return fit.name.isEmpty ? "\(number)" : "\(number / fit.factor) \(fit.name)"

@@ -7,9 +7,9 @@ struct Housekeeping {
     private var lastCount: UInt64 = 0
     private var lastTime: UInt64 = 0
 
-    /// Returns true once when the work is due.
+    /// Returns whether the work is due; if so, it is due again only after another checkpoint.
     mutating func consumeDue(checkpoints count: UInt64, _ now: UInt64) -> Bool {
-        assert(count >= lastCount, "Checkpoints are counted up.")
+        assert(count >= lastCount, "The number of checkpoints never decreases.")
         guard count > lastCount else { return false }
         let time = lastTime == 0 ? now : lastTime + DaemonLimits.housekeepingNanoseconds
         guard now >= time else {

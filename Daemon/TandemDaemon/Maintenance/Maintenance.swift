@@ -1,6 +1,6 @@
 import TandemStore
 
-/// Periodic checks after a checkpoint: dead readers of the store, and how full its map is.
+/// Periodic checks after a checkpoint: for dead readers of the store, and for a full store.
 ///
 /// Only commits need the pages that a dead reader holds, so no timer wakes an idle daemon.
 struct Maintenance {
@@ -30,7 +30,7 @@ struct Maintenance {
 
     /// Returns the notices worth logging.
     ///
-    /// A nearly full map is reported once, and again only after it has been less full in between.
+    /// A nearly full store is reported once, and again only after its use fell below the threshold.
     mutating func notices(dead: Int, lag: CommitLog.Lag, percent: Int) -> [Notice] {
         var notices: [Notice] = []
         if dead > 0 { notices.append(.deadReaders(dead)) }

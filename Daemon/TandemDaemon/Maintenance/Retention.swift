@@ -17,7 +17,7 @@ struct Retention {
 
     /// Decides which segments to remove now.
     ///
-    /// Reads one transaction of each segment whose age matters, once.
+    /// For each segment whose age matters, one transaction is read once.
     mutating func plan(_ state: RetentionState, _ journal: Journal) -> RetentionPlan {
         times = times.filter { $0.key >= journal.bounds.first }
         if let segment = unreadable?.segment, segment < journal.bounds.first { unreadable = nil }
@@ -36,7 +36,8 @@ struct Retention {
 
     /// Schedules the next run without a checkpoint, by age and by the end of a pin.
     ///
-    /// If segments are overdue but were not removed, the run is delayed for a while.
+    /// If segments are overdue but were not removed, the next run is delayed by
+    /// ``DaemonLimits/retentionPauseSeconds``.
     mutating func schedule(
         _ state: RetentionState, _ journal: Journal, monotonic: UInt64, pinEnd: UInt64? = nil
     ) {

@@ -12,7 +12,7 @@ enum Refusal: String, CaseIterable {
     case model
     /// An administrator ended the connection.
     case administrator
-    /// No file descriptors are left, or the kernel returned no connection.
+    /// No file descriptors are left, or a connection could not be accepted.
     case descriptors
     /// The hello did not arrive in time.
     case handshake

@@ -1,7 +1,7 @@
 /// An event in the daemon's log; the names are stable, so that scripts can search for them.
 ///
-/// A line is `name: key=value key=value message="…"`. The page Outside contains the table of all
-/// events; a test compares it with this list.
+/// A line is `name: key=value key=value message="…"`. The page `Observability.md` has a table of
+/// all events; a test compares the table with this list.
 package enum LogEvent: String, CaseIterable, Sendable {
     /// The daemon serves.
     case ready
@@ -17,8 +17,7 @@ package enum LogEvent: String, CaseIterable, Sendable {
     case reloadFailed = "reload-failed"
     /// A torn last batch was removed from the journal.
     case tornBatchCut = "torn-batch-cut"
-    /// Segments at the beginning of the journal are missing, although retention did not remove
-    /// them.
+    /// Segments at the beginning of the journal are missing, but were not removed by retention.
     case segmentsMissing = "segments-missing"
     /// Journalled transactions that the store lacked were applied.
     case replayed
@@ -26,7 +25,7 @@ package enum LogEvent: String, CaseIterable, Sendable {
     case modelInstalled = "model-installed"
     /// Derived texts that were folded with other Unicode tables could not be folded again.
     case derivedStale = "derived-stale"
-    /// The store nears its quota.
+    /// The store is near its quota.
     case mapFilling = "map-filling"
     /// Saves are refused for lack of space.
     case readOnly = "read-only"
@@ -67,7 +66,7 @@ package enum LogEvent: String, CaseIterable, Sendable {
     /// The store was committed.
     case checkpoint
 
-    /// The importance of the event.
+    /// The level at which the event is logged.
     package var level: LogLevel {
         switch self {
         case .failed: .critical
@@ -97,7 +96,7 @@ public enum LogLevel: Int, Sendable, CaseIterable {
     case warning = 4
     /// An event of interest to an operator.
     case notice = 5
-    /// An event that explains others.
+    /// Background information on normal operation.
     case info = 6
     /// Every connection, save, flush and checkpoint.
     case debug = 7

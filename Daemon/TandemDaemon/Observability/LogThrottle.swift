@@ -4,8 +4,9 @@ struct LogThrottle {
     private var passed = 0
     private var withheld: UInt64 = 0
 
-    /// Returns whether a line may be written now, by the monotonic clock; otherwise counts it as
-    /// withheld.
+    /// Returns whether a line may be written now; otherwise counts the line as withheld.
+    ///
+    /// `now` is in nanoseconds of the monotonic clock.
     mutating func admits(at now: UInt64) -> Bool {
         let isOver = intervalBegan.map { now - min(now, $0) >= DaemonLimits.logIntervalNanoseconds }
         if isOver ?? true { (intervalBegan, passed) = (now, 0) }

@@ -13,7 +13,7 @@ final class ServiceNotifier {
     private var lastExtension: UInt64?
     private var lastStatus = ""
 
-    /// The extension of the start timeout, from each completed phase of the start.
+    /// The time by which each report during the start extends the start timeout.
     static let extensionMicroseconds: UInt64 = 60_000_000
     /// The minimum interval of progress reports during the start.
     static let extensionIntervalNanoseconds: UInt64 = 5_000_000_000
@@ -45,17 +45,19 @@ final class ServiceNotifier {
 
     // MARK: Starting
 
-    /// Reports a phase of the start that reads a number of bytes without further reports.
+    /// Reports the beginning of a phase of the start.
+    ///
+    /// `bytes` is the number of bytes that the phase reads; the timeout is extended accordingly.
     func begins(_ part: String, readingBytes bytes: UInt64 = 0) {
         let reading = bytes / Self.bytesPerSecond * 1_000_000
         extend(by: Self.extensionMicroseconds + reading, part)
     }
 
-    /// Reports that another transaction of the journal's tail was applied.
+    /// Reports that a replay has applied the transaction at a position.
     ///
-    /// Replays take place before the daemon serves, and also later.
+    /// A replay takes place at the start, and after the store was reverted.
     func replayed(_ position: UInt64, of last: UInt64) {
-        // Reads the clock only once for many transactions.
+        // The clock is read only once for many transactions.
         guard position % 256 == 0 else { return }
         guard schedule == nil else { return passed() }
         let now = clock.monotonicNanoseconds
@@ -97,7 +99,8 @@ final class ServiceNotifier {
         send(Notify.status(status))
     }
 
-    /// Runs an operation that may take hours without a pause, such as indexing; the watchdog waits.
+    /// Runs an operation that may take hours without a pause, such as indexing, with a longer
+    /// watchdog timeout.
     func patiently<Result>(_ body: () throws -> Result) rethrows -> Result {
         guard schedule != nil, let watchdogMicroseconds else { return try body() }
         send(Notify.watchdog(everyMicroseconds: Self.longestChangeMicroseconds))

@@ -14,7 +14,7 @@ struct SlowRequests {
         var client: UInt64
         var author: String
         var pid: Int32
-        /// Nanoseconds of the monotonic clock.
+        /// The arrival time, in nanoseconds of the monotonic clock.
         var start: UInt64
         var end: UInt64
 
@@ -23,7 +23,7 @@ struct SlowRequests {
 
     private var requests: [Request] = []
 
-    /// Whether a request is slow.
+    /// Returns whether a request with these arrival and answer times is slow.
     static func isSlow(from start: UInt64, to end: UInt64) -> Bool {
         end - min(start, end) >= DaemonLimits.slowRequestNanoseconds
     }

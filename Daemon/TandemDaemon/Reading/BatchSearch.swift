@@ -30,7 +30,7 @@ struct BatchSearch: Sendable {
     ) throws(TandemError) {
         self.candidates = candidates
         var request = batch.request
-        // The order matters only with a limit; without one, the order of references will do.
+        // The request's order matters only with a limit; otherwise, objects are found by reference.
         isSorted = request.limit == nil
         if isSorted { request.sort = [] }
         request.limit = nil

@@ -4,8 +4,8 @@ import TandemStore
 
 /// A search for the objects whose verdict, order or row may be affected by changes.
 ///
-/// The search follows the observed key paths of a request backwards over their inverses. It goes
-/// hop by hop, from all changed objects at once, in the current graph.
+/// The search follows the observed key paths of a request backwards over their inverses. It
+/// proceeds hop by hop, from all changed objects at once, in the current graph.
 ///
 /// **Why not in the previous graph too.** If a path no longer leads from an object to a changed
 /// one, one of its hops was altered. The owner of the first altered hop changed in that
@@ -13,7 +13,7 @@ import TandemStore
 /// owner. Deletions alter hops in the same way under any delete rule, because references never
 /// dangle.
 struct CandidateSearch {
-    /// An inverse path from changed objects, over the first hops of a path.
+    /// An inverse path: the first hops of a key path, followed backwards from changed objects.
     private struct InversePath {
         var path: Int
         var hops: Int

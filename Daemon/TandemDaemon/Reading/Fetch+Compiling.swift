@@ -15,7 +15,7 @@ extension Fetch {
         }
     }
 
-    /// Returns the compiled request for the objects that the answer is made of.
+    /// Returns the compiled request for the objects from which the answer is built.
     func compiled(in model: CompiledModel) throws(TandemError) -> CompiledRequest {
         if let columns { return try CompiledColumns(columns, of: request, in: model).objects }
         // The paths of sections and refreshing are included, because a read of an earlier position

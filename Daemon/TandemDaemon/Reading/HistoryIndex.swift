@@ -1,12 +1,11 @@
 import TandemModel
 
-/// The entities and times of transactions by range of positions, so that history requests can skip
-/// ranges.
+/// An index in memory of the entities and times of transactions, by range of positions.
 ///
-/// It covers positions without an index on disk: the newest segment, and any segment whose index
-/// has not been built yet. It records transactions when they become durable. Transactions of
-/// earlier runs of the daemon are recorded when they are read. The index only rules ranges out; the
-/// journal remains the source of truth, and can also be read without an index.
+/// History requests use the index to skip ranges without an index on disk: the newest segment, and
+/// segments whose index has not been built yet. Transactions are recorded when they become durable;
+/// those of earlier runs of the daemon are recorded when they are read. The index only rules ranges
+/// out. The journal remains the source of truth, and can also be read without an index.
 ///
 /// Cost: a few hundred bytes for a range of 1,024 positions. If there are more than 1,024 ranges,
 /// the oldest ones are discarded.
@@ -17,7 +16,7 @@ struct HistoryIndex {
     static let maximumRanges = 1_024
     private var ranges: [UInt64: HistoryRange] = [:]
 
-    /// Records a transaction, which has to be the next one of its range.
+    /// Records a transaction; ignored unless it directly follows its range or begins a range.
     mutating func record(_ transaction: EncodedTransaction) {
         let number = Self.number(of: transaction.position)
         // A transaction before a known range restarts that range.
@@ -31,8 +30,8 @@ struct HistoryIndex {
         ranges[number] = HistoryRange(transaction)
     }
 
-    /// Returns the last of the positions from `position` on that can't match a filter; nil if
-    /// `position` itself may.
+    /// Returns the last position of the range from `position` on that can't match a filter; nil if
+    /// `position` itself may match.
     func end(ofUnwantedFrom position: UInt64, _ filter: HistoryMatcher) -> UInt64? {
         guard let range = ranges[Self.number(of: position)],
             range.positions.contains(position), !filter.canMeet(range)
@@ -50,18 +49,18 @@ struct HistoryIndex {
     }
 }
 
-/// A summary of consecutive positions.
+/// A summary of the transactions at consecutive positions.
 struct HistoryRange {
     /// The maximum number of entities; with more, the range can't be skipped.
     static let maximumEntities = 64
-    /// The positions that are summarised.
+    /// The positions of the transactions.
     private(set) var positions: ClosedRange<UInt64>
     /// The entities that changed.
     private(set) var entities: [EntityTag] = []
     /// The times of the transactions, in microseconds since 1970.
     private(set) var times: ClosedRange<Int64>
-    /// Whether the range can't be skipped: it has a model, which every request receives, or too
-    /// many entities.
+    /// Whether the range can't be skipped, because it has a model, which every request receives, or
+    /// too many entities.
     private(set) var isOpaque = false
 
     init(_ transaction: EncodedTransaction) {

@@ -9,7 +9,7 @@ final class ModelCopy {
     private var original: CompiledModel?
     private var copy: CompiledModel?
 
-    /// Returns the copy of a model; makes one if the model differs from the previous call's.
+    /// Returns a copy of a model; the copy is reused while the model is the same.
     func of(_ model: CompiledModel) -> CompiledModel {
         if let copy, original === model { return copy }
         let copy = model.copy()

@@ -12,17 +12,17 @@ struct EncodedMessage: Sendable {
     var isLast: Bool
 }
 
-/// A read that readers carry out: first the whole snapshot is read, then the answer is encoded at
-/// the client's pace.
+/// A read that readers carry out: first all data is read from a snapshot, then the answer is
+/// encoded at the client's pace.
 ///
-/// No snapshot is held, and no reader is blocked, while a client is slow: with ``bufferedBytes``
-/// encoded bytes the job rests until it is submitted again.
+/// A slow client holds no snapshot and blocks no reader: when ``bufferedBytes`` bytes are encoded,
+/// the job rests until it is submitted again.
 final class ReadJob: @unchecked Sendable {
     // `run` and `answer` are used by one thread at a time. A reader's thread uses them from the
     // time it pops the job off the pool's queue until it sets the phase in `state` to resting or
     // done. The daemon's thread uses them before and after. `state` has its own lock.
 
-    /// The use of the result.
+    /// The purpose of a read.
     enum Purpose {
         /// The answer to a client's request.
         case answer(ReadQuestion, id: UInt32)
@@ -30,8 +30,7 @@ final class ReadJob: @unchecked Sendable {
         case search(BatchSearch)
     }
 
-    /// The end of the time for a read on the daemon's thread, which serves no other client
-    /// meanwhile.
+    /// The deadline of a read on the daemon's thread, which serves no other client meanwhile.
     struct Deadline {
         private let clock: any Clock
         private let end: UInt64
@@ -42,7 +41,7 @@ final class ReadJob: @unchecked Sendable {
             end = clock.monotonicNanoseconds + DaemonLimits.shortReadNanoseconds
         }
 
-        /// The error with which the read ends; nil while there is time.
+        /// The error with which the read ends; nil before the deadline.
         fileprivate var error: TandemError? {
             guard clock.monotonicNanoseconds > end else { return nil }
             return TandemError(
@@ -100,8 +99,9 @@ final class ReadJob: @unchecked Sendable {
     /// The number of encoded bytes at which the job rests.
     private var bufferedBytes: Int { 4 * chunkBytes }
 
-    /// Creates a job that reads a snapshot, which it ends, or the store's own view on the owner's
-    /// thread.
+    /// Creates a job that reads a snapshot and then ends it.
+    ///
+    /// Without a snapshot, the job reads the store's open transaction, on the daemon's thread.
     init(
         _ purpose: Purpose, of user: UInt32, _ run: ReadRun, snapshot: StoreSnapshot?,
         memory: ReadMemory = ReadMemory()
@@ -151,12 +151,12 @@ final class ReadJob: @unchecked Sendable {
 
     // MARK: On a reader's thread
 
-    /// Reads, and encodes messages while there is room; calls `announce` on progress for the
-    /// daemon's thread.
+    /// Reads, and encodes messages while there is room; calls `announce` when the daemon's thread
+    /// has progress to handle.
     ///
-    /// Passes its turn on when the turn is over; without a turn it runs to completion. With `copy`,
-    /// rows are read with the reader's copy of the model. With `deadline`, the read ends with
-    /// `timeout` if it takes longer.
+    /// When `turn` is over, the job passes it on; without a turn it runs to completion. With
+    /// `copy`, rows are read with the reader's copy of the model. With `deadline`, a read that
+    /// takes longer ends with `timeout`.
     func advance(
         during turn: ReaderTurn? = nil, by copy: ModelCopy? = nil, until deadline: Deadline? = nil,
         _ announce: (ReadJob) -> Void
@@ -291,7 +291,7 @@ final class ReadJob: @unchecked Sendable {
 
     /// Ends the job, and drops its messages.
     ///
-    /// Returns true if the job is then done, and false if a reader still has it.
+    /// Returns true if the job is then done, and false if a reader still runs it.
     func cancel() -> Bool {
         end(TandemError(.cancelled, "the read was cancelled"))
         let isDone = state.withLock { state in
@@ -338,7 +338,8 @@ final class ReadJob: @unchecked Sendable {
     /// The approximate memory of the data read, without encoded messages, in bytes.
     var readBytes: Int { state.withLock(\.readBytes) }
 
-    /// Whether the job has a thread of the pool; false while it rests, and after it is done.
+    /// Whether the job is queued or running in the pool; false while it rests, and after it is
+    /// done.
     var isCarriedOut: Bool {
         state.withLock { $0.progress.phase == .reading || $0.progress.phase == .encoding }
     }
@@ -356,7 +357,7 @@ final class ReadJob: @unchecked Sendable {
     /// Whether the job is reading its snapshot.
     var isReading: Bool { state.withLock { $0.progress.phase == .reading } }
 
-    /// Ends the job's rest if at least half of its buffer is free; the caller then submits it
+    /// Ends the job's rest if at least half of its buffer is free; the caller then submits the job
     /// again.
     ///
     /// Returns false if the job is not resting, or the buffer is still too full.

@@ -2,8 +2,7 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// A client's read request, which is answered from one view of the store regardless of other
-/// activity.
+/// A client's read request, which is answered from one view of the store.
 enum ReadQuestion {
     case fetch(Fetch, CompiledRequest)
     case explain(Fetch, CompiledRequest)

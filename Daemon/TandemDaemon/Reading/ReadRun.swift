@@ -11,14 +11,15 @@ struct ReadRun {
     let counts: LimitCounters
     /// The transactions between the positions of the request and the position of the view.
     var window: ReadWindow?
-    /// The work after which the read ends with `interrupted`, because it is not small; nil for no
-    /// bound.
+    /// The work after which the read ends with `interrupted`, because it is not a small read; nil
+    /// for no bound.
     var littleWork: Int?
     /// The work of an object, relative to one whose predicate compares one number.
     var weight = 1
-    /// The number of related objects that verdicts may read, if it differs from a fetch's.
+    /// The maximum number of related objects that verdicts may read; nil for the limit of any
+    /// request.
     var verdictReads: Int?
-    /// Throws if the read must end.
+    /// The check that throws if the read must end.
     var check: ReadBudget.Check?
 
     /// An answer; for a chunked list, its head.
@@ -135,7 +136,7 @@ struct ReadRun {
         return answer
     }
 
-    /// Returns the rows of values made from the objects found.
+    /// Returns the rows of column values that the objects found result in.
     private func values(
         _ fetch: Fetch, _ objects: StoredObjects, _ size: AnswerByteBudget
     ) throws -> [[Value]] {
@@ -171,7 +172,7 @@ struct ReadRun {
         var fetch = fetch
         fetch.related = []
         let answer = try answer(fetch, found)
-        // A fetch whose answer is sent in chunks goes to a reader, regardless of the number of
+        // A fetch whose answer is sent in chunks is passed to a reader, whatever the number of
         // objects.
         if littleWork != nil, AnswerChunker(answer).bytes > limits.chunkBytes {
             throw StoreError(.interrupted, "the answer is larger than one message")

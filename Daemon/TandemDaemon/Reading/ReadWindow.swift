@@ -1,7 +1,7 @@
 import TandemModel
 import TandemStore
 
-/// A changed object, and all its properties that transactions changed.
+/// A changed object, and the mask of its changed properties.
 struct ChangedObject {
     let object: ObjectReference
     var mask: PropertyMask

@@ -9,7 +9,7 @@ protocol ReadExecutor: AnyObject {
     /// Runs a job until it rests or is done (``ReadJob/advance(_:)``).
     func submit(_ job: ReadJob)
 
-    /// Does the part of the work that belongs on the daemon's thread.
+    /// Does the work that must be done on the daemon's thread.
     func work()
 
     /// Whether there is work for the daemon's next turn.
@@ -25,9 +25,9 @@ protocol ReadExecutor: AnyObject {
 /// Threads that read snapshots, at normal priority: threads of lower priority would starve on a
 /// busy machine.
 ///
-/// They run in turns (``ReaderTurns``), fewer at a time than there are threads. So a long read
-/// delays short ones for a turn only, and the daemon's thread keeps its share of the processor.
-/// Only the daemon's thread uses the pool: it submits jobs and takes their results.
+/// The threads run in turns (``ReaderTurns``), fewer at a time than there are threads. So a long
+/// read delays short ones only for a turn, and the daemon's thread keeps its share of the
+/// processor. Only the daemon's thread uses the pool: it submits jobs and collects their results.
 final class ReaderPool: ReadExecutor {
     private let queue = WorkQueue<ReadJob>()
     private let news = Locked<[ReadJob]>([])
@@ -40,7 +40,7 @@ final class ReaderPool: ReadExecutor {
 
     private static let stackBytes = 4 << 20
 
-    /// Creates a pool that runs `count` jobs at the same time, and signals the progress of jobs.
+    /// Creates a pool that runs `count` jobs at a time, and signals their progress by `wakeUp`.
     ///
     /// Throws ``IOError`` if the threads can't be started.
     init(turns count: Int, _ wakeUp: WakeUp) throws(IOError) {
@@ -101,7 +101,7 @@ final class ReaderPool: ReadExecutor {
 
 /// An executor that runs one job in each turn of the daemon, on the daemon's thread.
 ///
-/// It is meant for engines without a loop, and for simulations.
+/// Meant for engines without a loop, and for simulations.
 final class ReadsInTurns: ReadExecutor {
     private var queue: Deque<ReadJob> = []
     private var news: [ReadJob] = []
@@ -109,7 +109,7 @@ final class ReadsInTurns: ReadExecutor {
     var capacity = 4
     /// The number of times that a job was run until it rested or was done.
     private(set) var carriedOut = 0
-    /// Returns whether to run the next job in this turn.
+    /// A predicate that decides whether the next job runs in this turn.
     var isDue: () -> Bool = { true }
 
     var room: Int { max(0, capacity - queue.count) }

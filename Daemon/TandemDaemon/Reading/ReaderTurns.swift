@@ -28,8 +28,7 @@ struct TurnOrder {
 
     var isEmpty: Bool { new.isEmpty && continued.isEmpty }
 
-    /// Takes a turn for a read; `age` is nil for a new read, and its first ticket for a continued
-    /// one.
+    /// Requests a turn for a read; `age` is the read's first ticket, or nil for a new read.
     ///
     /// Returns a ticket, and whether the read has to wait until ``giveBack()`` returns that ticket.
     mutating func acquire(user: UInt32, age: UInt64? = nil) -> (ticket: UInt64, waits: Bool) {
@@ -45,7 +44,7 @@ struct TurnOrder {
         return (lastTicket, true)
     }
 
-    /// Gives a turn back; returns the ticket of the read that has it now, or nil if no read waits.
+    /// Releases a turn; returns the ticket of the read that gets the turn, or nil if no read waits.
     mutating func giveBack() -> UInt64? {
         wasNew = continued.isEmpty || (!new.isEmpty && !wasNew)
         guard let waiter = wasNew ? next(&new) : next(&continued) else {
@@ -73,8 +72,8 @@ struct TurnOrder {
 
 /// Limits the number of reads that run at the same time, by blocking the threads of the others.
 ///
-/// A waiting read starts after ``sliceNanoseconds``, however long the running reads take. The limit
-/// leaves the processor to the daemon's thread.
+/// While reads wait, a turn ends after ``sliceNanoseconds``, so that no read waits for the end of a
+/// long one. The limit leaves the daemon's thread its share of the processor.
 final class ReaderTurns: Sendable {
     private struct State {
         var order: TurnOrder
@@ -129,7 +128,7 @@ final class ReaderTurns: Sendable {
     }
 }
 
-/// The turn of a read; only the thread that took it uses it, and ends it.
+/// The turn of a read; only the thread that acquired the turn may use and end it.
 final class ReaderTurn {
     private let turns: ReaderTurns
     private let user: UInt32
@@ -147,7 +146,7 @@ final class ReaderTurn {
     /// Whether another read is waiting, and this turn has reached its length.
     var isOver: Bool { turns.isAwaited && turns.now - began >= ReaderTurns.sliceNanoseconds }
 
-    /// Gives the turn to another read; blocks until this read has a turn again.
+    /// Passes the turn to another read, and blocks until this read has a turn again.
     func passOn() {
         turns.giveBack()
         turns.wait(user: user, age: age)

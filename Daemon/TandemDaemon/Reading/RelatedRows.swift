@@ -3,7 +3,7 @@ import TandemQuery
 import TandemStore
 import TandemWire
 
-/// The rows that to-one key paths refer to, for the client to evaluate those paths itself.
+/// The rows that to-one key paths refer to, with which the client evaluates these paths itself.
 struct RelatedRows {
     private let store: StoreView
     private let model: CompiledModel

@@ -21,8 +21,8 @@ struct SkippableHistory {
         unknown = position
     }
 
-    /// Returns the last of the positions from `position` on that can't match the filter; nil if
-    /// `position` itself may.
+    /// Returns the last position of the range from `position` on that can't match the filter; nil
+    /// if `position` itself may match.
     mutating func end(from position: UInt64, _ memory: HistoryIndex) -> UInt64? {
         if let wanted = walk.next(from: position) {
             isUnindexed = false

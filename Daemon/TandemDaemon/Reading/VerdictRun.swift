@@ -3,7 +3,7 @@ import TandemQuery
 import TandemStore
 import TandemWire
 
-/// Decides on rows for results controllers, which can't evaluate conditions over related objects.
+/// The evaluation of verdicts, for results controllers that lack the necessary related objects.
 ///
 /// A verdict states whether an object belongs to a list after some transactions, whether it must be
 /// refreshed, and its row.
@@ -35,8 +35,8 @@ struct VerdictRun {
     /// order of references.
     ///
     /// Throws ``StoreError`` if the list exceeds the ``ReadBudget``, and `historyExpired` if only
-    /// all lists together exceed it. Throws `limitExceeded` if an answer has no room for the
-    /// verdicts, and `storage` if something can't be read.
+    /// all lists together exceed it. Throws `limitExceeded` if the verdicts do not fit into an
+    /// answer, and `storage` if something can't be read.
     mutating func verdicts(on request: CompiledRequest) throws -> [Verdict] {
         defer { isFirst = false }
         do {
@@ -76,7 +76,8 @@ struct VerdictRun {
             row: stored.row)
     }
 
-    /// The reason may be, for instance, a long text whose content is missing.
+    /// Returns the error for an object that can't be evaluated, for example because the content of
+    /// a long text is missing.
     private func unknown(_ object: ObjectReference) -> TandemError {
         TandemError(
             .storage,

@@ -37,8 +37,11 @@ public final class Daemon {
 
     /// Opens the store, recovers it from the journal, and starts to listen.
     ///
-    /// Throws ``DaemonError``: `inUse` if another daemon holds the store or the socket, `storage`
-    /// if journal or store can't be trusted. The message names the file and the remedy.
+    /// Throws ``DaemonError``, whose message names the file and the remedy:
+    /// - `inUse` if another daemon holds the store or the socket;
+    /// - `noSpace` for lack of disk space or memory;
+    /// - `storage` if journal or store can't be trusted;
+    /// - `system` if a system call failed.
     public static func open(
         _ configuration: DaemonConfiguration, adopting descriptor: Int32? = nil
     ) throws(DaemonError) -> Daemon {
@@ -109,11 +112,10 @@ public final class Daemon {
     /// Runs until ``Handle/stop()`` or, with `signals`, until SIGTERM or SIGINT; then makes a
     /// checkpoint.
     ///
-    /// On SIGHUP, or on an administrator's request, `reload` reads the configuration again; its
-    /// roles and limits take effect. `reload` throws `usage` with a list of all errors.
+    /// On SIGHUP, or on an administrator's request, `reload` reads the configuration again, and the
+    /// new roles and limits take effect. `reload` throws `usage` with a list of all errors.
     ///
-    /// Throws ``DaemonError`` if journal or store failed; everything acknowledged before is
-    /// durable.
+    /// Throws ``DaemonError`` if journal or store failed; all acknowledged saves are durable.
     public func run(
         signals: SignalSource? = nil,
         reload: (() throws(TandemError) -> DaemonConfiguration)? = nil
@@ -153,7 +155,7 @@ public final class Daemon {
         return lock
     }
 
-    /// Rejects a link in place of a file that LMDB would write to, because the link could lead to
+    /// Rejects anything but a regular file at a path to which LMDB writes: a link could refer to
     /// any file.
     private static func checkFile(_ path: String) throws {
         do throws(IOError) {
@@ -193,7 +195,8 @@ public final class Daemon {
         )
     }
 
-    /// Opens store and journal, applies what the store lacks, and returns a committer for both.
+    /// Opens store and journal, applies the transactions that the store lacks, and returns a
+    /// committer for both.
     static func recover(
         _ configuration: DaemonConfiguration, _ environment: DaemonEnvironment
     ) throws -> Committer {

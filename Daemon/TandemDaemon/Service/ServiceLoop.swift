@@ -10,7 +10,7 @@ final class ServiceLoop {
     private var events: [Poller.Event] = []
     private var buffer = [UInt8](repeating: 0, count: 256 << 10)
     private var lastHandshakeCheck: UInt64 = 0
-    /// The end of the last wait: bytes that arrived while the daemon was busy arrived after it.
+    /// The end of the last wait; bytes that arrive while the daemon is busy arrive after this time.
     private var waitEnded: UInt64?
     /// The earliest possible arrival time of the bytes being received; nil for the current time.
     private var arrivedAt: UInt64?
@@ -48,8 +48,8 @@ final class ServiceLoop {
         engine.environment.notifier.stopping()
     }
 
-    /// Runs one round: a due checkpoint, a wait, and the events; returns true if the daemon must
-    /// stop.
+    /// Runs one round: a checkpoint if it is due, a wait, and a turn of the engine; returns true if
+    /// the daemon must stop.
     func pass(_ signals: SignalSource? = nil) throws -> Bool {
         var isStopping = false
         try engine.committer.retryIfDue()
@@ -105,7 +105,7 @@ final class ServiceLoop {
     /// Plans the saves that arrived while others were planned, so that one flush serves them as
     /// well.
     ///
-    /// It never blocks. All other events stay pending for the next round.
+    /// Never blocks. All other events stay pending for the next round.
     private func gather() throws {
         for _ in 0..<DaemonLimits.gatherRounds {
             try engine.planSaves()
@@ -134,7 +134,7 @@ final class ServiceLoop {
     private func shouldStop(_ signals: SignalSource?) -> Bool {
         while let signal = signals?.next() {
             if signal != .hangUp { return true }
-            // An error is only logged.
+            // The error was logged already.
             _ = try? engine.reload()
         }
         return false
@@ -143,8 +143,8 @@ final class ServiceLoop {
     /// Returns the timeout of the next wait in milliseconds: 0 if there is work to do, -1 for no
     /// limit.
     ///
-    /// The wait ends for a due checkpoint, sync, handshake check, retry after a shortage, or other
-    /// scheduled work.
+    /// The wait ends when a checkpoint, a sync's deadline, a handshake check, a retry after a
+    /// shortage or other scheduled work is due.
     private func timeout(_ checkpoint: Int32?) -> Int32 {
         if engine.hasWork { return 0 }
         var milliseconds: Int32 = engine.admission.hasHandshakes ? 1_000 : -1
@@ -183,8 +183,8 @@ final class ServiceLoop {
         }
     }
 
-    /// Rejects a connection when no descriptor is free; closing the reserve frees one to accept it
-    /// with.
+    /// Rejects the next connection when no descriptor is free: closing the reserve descriptor
+    /// frees one to accept the connection, which is then closed.
     private func dropWaiting(because error: IOError) {
         engine.reporter.refused(.descriptors, "\(error)")
         reserve = nil
@@ -222,7 +222,7 @@ final class ServiceLoop {
         guard let session = engine.admission.sessions[event.token] else { return }
         // While the session has queued saves, its further bytes stay in the socket.
         if event.isReadable || event.isClosed, session.waitingSaves == 0 { read(session) }
-        // If a client disconnects while its saves wait for room, only a write detects it.
+        // If a client disconnects while its saves wait for room, only a write detects that.
         guard event.isWritable || (event.isClosed && session.isOverfull) else { return }
         if !session.isClosing { engine.resume(session) }
     }

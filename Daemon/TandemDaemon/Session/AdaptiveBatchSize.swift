@@ -1,6 +1,6 @@
 import TandemWire
 
-/// The adaptive number of objects in the next transaction of a batch, from recent durations.
+/// The number of objects in the next transaction of a batch, adapted to recent durations.
 struct AdaptiveBatchSize {
     private(set) var size = DaemonLimits.firstBatchObjects
     /// Whether the size is determined by the limit on a transaction's changes rather than by the
@@ -10,7 +10,7 @@ struct AdaptiveBatchSize {
     /// Limits the size to the maximum of a transaction.
     mutating func bound(_ most: Int) { size = min(size, most) }
 
-    /// Sets the size to half of a transaction that was too large.
+    /// Sets the size to half the number of objects of a transaction that was too large.
     mutating func halve(_ count: Int) { size = max(1, count / 2) }
 
     /// Adapts the size to a transaction's duration and number of changes.
@@ -32,8 +32,8 @@ struct AdaptiveBatchSize {
     /// Adapts the size to a transaction's duration.
     mutating func adapt(to nanoseconds: UInt64, atMost most: Int) {
         if nanoseconds > DaemonLimits.batchNanoseconds {
-            // If the duration does not depend on the size, halving must not end with one object per
-            // transaction.
+            // The duration may not depend on the size. Repeated halving must then not end with one
+            // object per transaction.
             size = max(min(size, DaemonLimits.firstBatchObjects), size / 2)
         } else if nanoseconds < DaemonLimits.batchNanoseconds / 2 {
             size = min(size * 2, most)

@@ -2,8 +2,8 @@ import TandemIO
 
 /// The daemon's end of a client's connection: a socket, or a pipe in memory in simulations.
 ///
-/// It never blocks. A call through the protocol costs about a nanosecond; the system call costs a
-/// thousand times that.
+/// Reads and writes never block. A call through the protocol costs about a nanosecond; the system
+/// call costs a thousand times that.
 protocol ClientChannel: AnyObject {
     /// The number that identifies the connection to an ``EventPoller``.
     var descriptor: Int32 { get }

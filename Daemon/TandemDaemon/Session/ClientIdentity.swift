@@ -2,7 +2,7 @@ import TandemIO
 import TandemModel
 import TandemWire
 
-/// The identity of a connected client: its process, its role, and the statements of its hello.
+/// The identity of a connected client: its process, its role, and the contents of its hello.
 struct ClientIdentity {
     /// Identifies the connection for the daemon's lifetime.
     let id: UInt64
@@ -36,7 +36,7 @@ struct ClientIdentity {
         declaredHash = hash
     }
 
-    /// Returns the principal of a save of this client.
+    /// Returns the principal to be recorded with a save of this client.
     ///
     /// Throws `usage` for names longer than ``WireLimits/nameBytes``.
     func principal(author: String?, context: String) throws(TandemError) -> Principal {

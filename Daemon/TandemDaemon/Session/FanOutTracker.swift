@@ -1,8 +1,8 @@
-/// A tracker of the time that flushes take to reach all their subscribers.
+/// Measures the time that each flush takes to reach all its subscribers.
 ///
 /// A flush is complete when every session queued at its start has had its turn. A session that has
-/// had its turn and still lacks some of the transactions extends the wait. A session that lagged
-/// before the flush does not: it catches up at its own pace.
+/// had its turn and still lacks some of the transactions extends the wait. A session that already
+/// lagged before the flush does not extend it.
 struct FanOutTracker {
     private struct FanOut {
         /// The last position before the flush's transactions; `end` is their last position.

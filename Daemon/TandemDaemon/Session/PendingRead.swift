@@ -12,8 +12,8 @@ final class PendingRead {
     let session: Session
     /// The lowest position at which the read may run.
     ///
-    /// It includes everything that was pushed to the client, and everything that was acknowledged
-    /// to any client before the request.
+    /// Everything that was pushed to the client, or acknowledged to any client before the request,
+    /// is at or before this position.
     let needed: UInt64
     /// The transactions between the request's positions and its snapshot; nil for a read of the
     /// snapshot alone.
@@ -32,7 +32,7 @@ final class PendingRead {
     private(set) var isAnswered = false
     /// Whether the beginning of the answer was sent.
     private(set) var hasSent = false
-    /// Whether the read was answered or cancelled, so that nothing is counted for it any more.
+    /// Whether the read was answered or cancelled; nothing is counted for it any more.
     private(set) var isOver = false
 
     /// Creates a waiting read, for the request most recently removed from its session's queue.
@@ -87,7 +87,7 @@ final class PendingRead {
 
     /// Records that the answer is being encoded.
     func beginAnswer() {
-        assert(job != nil && !isAnswered && !isOver, "A begun read is answered once.")
+        assert(job != nil && !isAnswered && !isOver, "A read that has a job is answered once.")
         isAnswered = true
     }
 
@@ -133,7 +133,7 @@ final class PendingRead {
 /// Users take turns, so that none of them blocks the others.
 struct ReadQueue {
     private var waiting: [PendingRead] = []
-    /// The turn of each user's most recent read.
+    /// The number of the turn in which each user's most recent read was started.
     private var served: [UInt32: UInt64] = [:]
     private var turns: UInt64 = 0
 
@@ -151,7 +151,7 @@ struct ReadQueue {
     }
 
     mutating func add(_ read: PendingRead) {
-        assert(!read.isOver && !contains { $0 === read }, "A read waits once, until it is over.")
+        assert(!read.isOver && !contains { $0 === read }, "A read is queued once, before its end.")
         waiting.append(read)
     }
 

@@ -1,7 +1,7 @@
 import TandemModel
 import TandemWire
 
-/// The newest push bodies, each made once for all sessions of a group; bounded in bytes.
+/// A cache of the newest push bodies, each encoded once for all sessions of a group.
 struct PushBodyCache {
     private struct Key: Hashable {
         let group: UInt64
@@ -20,14 +20,14 @@ struct PushBodyCache {
     /// The bytes counted for each entry in addition to its body.
     private static let entryBytes = 256
 
-    /// Creates an empty cache of at most `bytes` bytes; the newest entry may exceed them.
+    /// Creates an empty cache of at most `bytes` bytes; the newest entry alone may exceed that.
     init(bytes: Int = DaemonLimits.pushBodyCacheBytes) { maximumBytes = bytes }
 
     /// The number of cached bodies.
     var count: Int { bodies.count }
 
-    /// Returns a group's push body of the transaction at a position, or nil if it is
-    /// irrelevant.
+    /// Returns a group's push body of the transaction at a position, or nil if the transaction is
+    /// irrelevant to the group.
     ///
     /// Calls `make` if the body is not cached.
     mutating func body(

@@ -42,7 +42,7 @@ struct RequestQueue {
         if envelope.message.isSave { saves += 1 }
     }
 
-    /// Removes and returns the first request, which is no chunk of a batch insert.
+    /// Removes and returns the first request that is not a chunk of a batch insert.
     mutating func popFirst() -> Waiting { remove(at: 0) }
 
     /// Removes and returns the first save.
@@ -62,7 +62,7 @@ struct RequestQueue {
         return (insert, first.id)
     }
 
-    /// Removes a request cancelled by its client; returns false if it is not there.
+    /// Removes a request that its client cancelled; returns false if it is not queued.
     mutating func cancel(question id: UInt32) -> Bool {
         guard let index = waiting.firstIndex(where: { $0.id == id && $0.message.isQuestion })
         else { return false }

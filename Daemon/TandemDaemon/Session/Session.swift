@@ -4,11 +4,12 @@ import TandemWire
 
 /// One connected client: a cursor over the journal, its interests, and bytes in both directions.
 ///
-/// A session joins values that have one job each. Only the session changes what must agree between
-/// them; other parts of the daemon change the input, the syncs and the pins by their own methods.
+/// A session consists of values with one purpose each. State that must be consistent between them
+/// is changed only by the session; other parts of the daemon change `input`, `syncs` and `pins`
+/// directly.
 ///
 /// State:
-/// - `client`: the process at the other end, its role, and the statements of its hello.
+/// - `client`: the process at the other end, its role, and the contents of its hello.
 /// - `subscription`: the group of the session, and the position up to which every transaction was
 ///   considered for its client, pushed or irrelevant.
 /// - `machine`: the hello, the requests in flight, and the last position announced to the client by
@@ -127,7 +128,7 @@ final class Session {
     /// Records that the client is to be sent a progress mark.
     func requestProgressMark() { subscription.requestProgressMark() }
 
-    /// Records that the client was sent the read-only state after a number of changes.
+    /// Records that the client was sent the read-only state, which has changed `changes` times.
     func didSend(state changes: UInt64) { subscription.didSend(state: changes) }
 
     /// The position up to which every transaction was considered for this client.
@@ -197,7 +198,7 @@ final class Session {
 
     /// Whether the first request can be answered now.
     ///
-    /// After the hello, a save can't be answered yet: it waits for a batch.
+    /// After the hello, this is false for a save, which waits for a batch.
     var hasQuestion: Bool {
         guard let first = input.queue.waiting.first, read == nil else { return false }
         return !isReady || (!first.message.isSave && canBeAnswered)
@@ -326,7 +327,7 @@ final class Session {
     /// Records that the socket has accepted all chunks of an answer sent so far.
     func recordAccepted(at time: UInt64) { output.recordAccepted(at: time) }
 
-    /// Returns the socket events for which the poller should watch if these have changed.
+    /// Returns the socket events for which the poller should watch, or nil if they are unchanged.
     func updateWatched() -> Interest? {
         let interest = wants
         guard interest != output.watched else { return nil }

@@ -15,7 +15,7 @@ struct SessionInput {
     /// The arrival time of that message's first bytes; nil if there is none.
     private(set) var unfinishedSince: UInt64?
     /// Whether a rejected save is still to be answered after the flush; the socket is not read
-    /// before.
+    /// until then.
     private(set) var awaitsRefusal = false
 
     // MARK: Decoding
@@ -35,13 +35,13 @@ struct SessionInput {
         decoder.messageBytes = messageBytes
     }
 
-    /// Adds bytes that were received at a time.
+    /// Adds received bytes with their arrival time.
     mutating func append(_ bytes: UnsafeRawBufferPointer, at time: UInt64) {
         decoder.append(bytes)
         queue.recordArrival(at: time)
     }
 
-    /// Decodes and returns the next message with its size; nil if it is incomplete.
+    /// Decodes and returns the next message with its size, or nil if no message is complete.
     mutating func next() throws(WireError) -> (envelope: Envelope<ClientMessage>, bytes: Int)? {
         let before = decoder.bufferedBytes
         guard let envelope = try decoder.next() else { return nil }
@@ -61,7 +61,7 @@ struct SessionInput {
 
     /// Records that an incomplete message began.
     mutating func beginUnfinished(at time: UInt64) {
-        assert(!isAtBoundary, "Only an incomplete message has a rest to wait for.")
+        assert(!isAtBoundary, "The rest of an incomplete message is still to arrive.")
         unfinishedSince = time
     }
 
@@ -105,7 +105,7 @@ struct SessionInput {
         return (first.id, first.message)
     }
 
-    /// Removes a request cancelled by its client from the queue; returns false if it is not there.
+    /// Removes a request that its client cancelled; returns false if it is not queued.
     mutating func cancel(question id: UInt32) -> Bool { queue.cancel(question: id) }
 
     // MARK: Rejected saves
@@ -113,6 +113,6 @@ struct SessionInput {
     /// Records that a save was rejected, which is answered after the flush.
     mutating func awaitRefusal() { awaitsRefusal = true }
 
-    /// Records that the rejected saves are answered.
+    /// Records that the rejected saves were answered.
     mutating func didRefuse() { awaitsRefusal = false }
 }

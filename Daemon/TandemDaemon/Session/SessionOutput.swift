@@ -2,8 +2,8 @@ import DequeModule
 import TandemIO
 import TandemWire
 
-/// The output of a session: the bytes that its socket has not accepted yet, answers that follow
-/// later, and counts.
+/// The output of a session: the bytes that its socket has not accepted yet, held answers, and
+/// counters.
 struct SessionOutput {
     private var queue = OutboundQueue()
     /// Whether the socket was full at the last write.
@@ -39,7 +39,7 @@ struct SessionOutput {
         held.append((position, id, message))
     }
 
-    /// Removes and returns the first held answer, if the pushes up to a position suffice for it.
+    /// Removes and returns the first held answer, if it needs no pushes after a position.
     mutating func popHeld(upTo position: UInt64) -> (id: UInt32, message: DaemonMessage)? {
         guard let first = held.first, first.position <= position else { return nil }
         held.removeFirst()
@@ -85,13 +85,13 @@ struct SessionOutput {
 
     /// Records that the socket has accepted all chunks of an answer sent so far.
     mutating func recordAccepted(at time: UInt64) {
-        assert(time >= acceptedAt, "Time does not go backwards.")
+        assert(time >= acceptedAt, "The monotonic clock never goes backwards.")
         acceptedAt = time
     }
 
     /// Records the socket events for which the poller watches.
     mutating func watch(_ interest: Interest) {
-        assert(interest != watched, "The poller changes only for other events.")
+        assert(interest != watched, "The poller is updated only for other events.")
         watched = interest
     }
 }

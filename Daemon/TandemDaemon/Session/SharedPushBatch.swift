@@ -1,10 +1,10 @@
 import TandemIO
 import TandemWire
 
-/// A shared push batch: pushes up to the tail, made once for all sessions at the same cursor.
+/// A shared push batch: pushes up to the tail, encoded once for all sessions at the same cursor.
 ///
-/// When one change goes to many sessions, the first one builds the batch, and each of the others
-/// costs one write of the same bytes.
+/// If a transaction is pushed to many sessions, the first of them encodes the batch, and each of
+/// the others costs one write of the same bytes.
 struct SharedPushBatch {
     /// The state that two sessions must share to get the same bytes.
     struct Place: Hashable {
@@ -28,7 +28,7 @@ struct SharedPushBatch {
     private(set) var bytes: [UInt8] = []
     /// Whether the batch contains all pushes up to `end`.
     ///
-    /// If not, each session gets its own pushes, by reference and in turns.
+    /// If not, pushes are queued for each session separately, by reference and in turns.
     let isComplete: Bool
 
     /// Encodes the pushes that follow `place`; `body` returns nil for an irrelevant position.
@@ -54,7 +54,7 @@ struct SharedPushBatch {
 }
 
 extension Session {
-    /// Whether the session has no requests and no output, so that pushes are all it needs.
+    /// Whether the session has no requests and no output, and waits only for pushes.
     var isAtRest: Bool {
         isReady && !isClosing && !isWaitingToWrite && !subscription.needsProgressMark
             && outboundBytes == 0 && output.held.isEmpty && input.queue.waiting.isEmpty

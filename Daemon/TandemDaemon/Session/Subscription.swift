@@ -1,7 +1,7 @@
-/// The subscription of a session: its group, and its place among the transactions.
+/// The subscription of a session: its group, and its position in the journal.
 ///
-/// A session that lags has a `lagPosition`, the last position considered for it. It is nil while
-/// the session is current, and stays nil while irrelevant transactions are appended.
+/// The `lagPosition` of a lagging session is the last position considered for it. The property is
+/// nil while the session is current, and stays nil while irrelevant transactions are appended.
 struct Subscription {
     /// The sessions with the same interests, including this one; nil before the hello.
     ///
@@ -48,7 +48,7 @@ struct Subscription {
 
     /// Records that transactions after a position are still to be considered.
     mutating func lag(after position: UInt64) {
-        assert(lagPosition == nil, "A current session does not lag.")
+        assert(lagPosition == nil, "Only a current session begins to lag.")
         lagPosition = position
     }
 
@@ -66,15 +66,15 @@ struct Subscription {
     /// Records that the client is to be sent a progress mark.
     mutating func requestProgressMark() { needsProgressMark = true }
 
-    /// Returns whether the client is to be sent a progress mark; the request is then met.
+    /// Returns whether the client is to be sent a progress mark, and clears the request for it.
     mutating func consumeProgressMark() -> Bool {
         defer { needsProgressMark = false }
         return needsProgressMark
     }
 
-    /// Records that the client was sent the read-only state after a number of changes.
+    /// Records that the client was sent the read-only state, which has changed `changes` times.
     mutating func didSend(state changes: UInt64) {
-        assert(changes >= sentState, "A client is sent no earlier state than before.")
+        assert(changes >= sentState, "A client is never sent an older state than before.")
         sentState = changes
     }
 }

@@ -11,7 +11,7 @@ struct UnfinishedMessages {
         guard old != new else { return }
         bytes += new - old
         let left = bytes(of: user) + new - old
-        assert(left >= 0 && bytes >= left, "The bytes of a user are part of all bytes.")
+        assert(left >= 0 && bytes >= left, "The total includes the bytes of each user.")
         bytesByUser[user] = left > 0 ? left : nil
     }
 }

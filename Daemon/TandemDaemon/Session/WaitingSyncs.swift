@@ -1,6 +1,6 @@
 /// The syncs of a session: requests that wait until it has received everything up to a position.
 struct WaitingSyncs {
-    /// A request that is answered at a position, or fails at a deadline.
+    /// A request that is answered when a position is reached, or fails at a deadline.
     struct Waiting {
         let number: UInt64
         let id: UInt32
