@@ -3,8 +3,7 @@ import Tandem
 import TandemIO
 import TandemStore
 
-/// `tandem verify`: checks the journal's bytes, and that the store has the state that the journal
-/// determines.
+/// `tandem verify`: checks the bytes of the journal, and the store against the journal.
 struct VerifyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
@@ -147,7 +146,7 @@ struct VerifyReport {
             let compared = comparedAt.map {
                 problems.contains { $0.kind == .difference }
                     ? ", compared at position \($0)"
-                    : ", as the journal determines at position \($0)"
+                    : ", equal to a replay of the journal up to position \($0)"
             }
             lines.append("store: at position \(standing.position)\(compared ?? "")")
         }
