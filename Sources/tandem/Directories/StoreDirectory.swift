@@ -7,7 +7,7 @@ import TandemStore
 struct StoreDirectory: ParsableArguments {
     @Option(
         name: [.customShort("D"), .long],
-        help: "The directory of the store (TANDEM_STORE), else that of --name.")
+        help: "The store's directory (TANDEM_STORE), else that of --name.")
     var directory: String?
 
     @Option(help: "The daemon's name (TANDEM_NAME), else `default`.")

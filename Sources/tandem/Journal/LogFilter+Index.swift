@@ -11,8 +11,8 @@ extension LogFilter {
     /// transaction.
     ///
     /// `models` must contain every model that a transaction may have, so that a deleted entity is
-    /// found by its former name. ``filtered(_:_:)`` returns nil for every transaction that the query
-    /// excludes.
+    /// found by its former name. ``filtered(_:_:)`` returns nil for every transaction that the
+    /// query excludes.
     func query(_ models: [CompiledModel]) -> IndexQuery? {
         let first = since ?? .min
         let last = until.map { $0 == .min ? $0 : $0 - 1 } ?? .max

@@ -7,7 +7,7 @@ struct SourceOptions: ParsableArguments {
     @Option(
         name: [.customShort("D"), .long],
         help: ArgumentHelp(
-            "Read a store's directory (TANDEM_STORE), without a daemon.", valueName: "dir"))
+            "The store's directory (TANDEM_STORE), without a daemon.", valueName: "dir"))
     var directory: String?
 
     @Flag(help: "Print times in UTC.")

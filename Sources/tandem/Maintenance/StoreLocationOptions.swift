@@ -6,7 +6,7 @@ struct StoreLocationOptions: ParsableArguments {
     @Option(
         name: [.customShort("D"), .customLong("directory")],
         help: ArgumentHelp(
-            "The directory of a store (TANDEM_STORE), without a daemon.", valueName: "dir"))
+            "The store's directory (TANDEM_STORE), without a daemon.", valueName: "dir"))
     var given: String?
 
     /// The directory to be used without a daemon; nil if the daemon is to be used.
