@@ -6,7 +6,8 @@ extension ConsumersCommand {
     struct Register: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Register a consumer, for which the journal is kept.",
-            discussion: "A registered consumer keeps its position, unless it is expired.")
+            discussion:
+                "A consumer that is already registered keeps its position, unless it is expired.")
 
         @OptionGroup var consumer: ConsumerName
 
@@ -68,8 +69,8 @@ extension ConsumersCommand {
         static let configuration = CommandConfiguration(
             abstract: "Move a consumer to another position, after a confirmation.",
             discussion: """
-                After a move back, it reads acknowledged transactions again, if they are still in the journal. After a \
-                move forward, it skips the transactions between. An expired consumer is active again.
+                A consumer that is moved back reads acknowledged transactions again, if they are still in the journal. \
+                A consumer that is moved forward skips transactions. An expired consumer becomes active again.
                 """)
 
         @OptionGroup var consumer: ConsumerName

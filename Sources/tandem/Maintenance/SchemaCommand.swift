@@ -27,7 +27,8 @@ struct SchemaCommand: ParsableCommand {
     /// `tandem schema apply`.
     struct Apply: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Install a model in an empty store, or one that only adds to the store's.")
+            abstract:
+                "Install a model in an empty store, or one that only adds to the store's model.")
 
         @OptionGroup var global: GlobalOptions
         @OptionGroup var file: ModelFile

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Tandem
 
-/// `tandem status`: the state of the daemon.
+/// `tandem status`: prints the state of the daemon.
 struct StatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status", abstract: "Show the daemon's status.",

@@ -1,7 +1,8 @@
 import ArgumentParser
 import Tandem
 
-/// The options for a daemon or a store's directory: -D, or TANDEM_STORE if no daemon is named.
+/// The options that select a daemon, or a store's directory: -D, or TANDEM_STORE if no daemon is
+/// named.
 struct StoreLocationOptions: ParsableArguments {
     @Option(
         name: [.customShort("D"), .customLong("directory")],
@@ -19,7 +20,7 @@ struct StoreLocationOptions: ParsableArguments {
         if let directory { return StoreFolder(directory) }
         guard let path = try DaemonStatus(global).json["store"]?.string else {
             throw CommandFailure(
-                "the daemon does not report its store's directory; give it with -D")
+                "the daemon does not report its store's directory; give the directory with -D")
         }
         return StoreFolder(path)
     }
