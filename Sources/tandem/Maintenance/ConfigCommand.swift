@@ -24,7 +24,7 @@ struct ConfigCommand: ParsableCommand {
     @Flag(help: "Show only keys that are set.")
     var changed = false
 
-    @Option(name: .shortAndLong, help: "The format: short or json.")
+    @Option(name: .shortAndLong, help: "The output format.")
     var output: OutputFormat = .short
 
     func run() throws {

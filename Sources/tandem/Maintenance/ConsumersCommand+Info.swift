@@ -13,7 +13,7 @@ extension ConsumersCommand {
         @Flag(help: "Print times in UTC.")
         var utc = false
 
-        @Option(name: .shortAndLong, help: "The format: short or json.")
+        @Option(name: .shortAndLong, help: "The output format.")
         var output: OutputFormat = .short
 
         func run() throws {

@@ -13,7 +13,7 @@ struct DiskUsageCommand: ParsableCommand {
 
     @OptionGroup var place: StoreLocationOptions
 
-    @Option(name: .shortAndLong, help: "The format: short or json.")
+    @Option(name: .shortAndLong, help: "The output format.")
     var output: OutputFormat = .short
 
     func run() throws {

@@ -14,7 +14,7 @@ extension SchemaCommand {
         @OptionGroup var global: GlobalOptions
         @OptionGroup var file: ModelFile
 
-        @Option(name: .shortAndLong, help: "The format: short or json.")
+        @Option(name: .shortAndLong, help: "The output format.")
         var output: OutputFormat = .short
 
         func run() throws {
@@ -40,7 +40,7 @@ extension SchemaCommand {
         @OptionGroup var global: GlobalOptions
         @OptionGroup var file: ModelFile
 
-        @Option(name: .shortAndLong, help: "The format: short or json.")
+        @Option(name: .shortAndLong, help: "The output format.")
         var output: OutputFormat = .short
 
         func run() throws {

@@ -22,7 +22,7 @@ extension SchemaCommand {
         @Flag(name: .shortAndLong, help: "Do not ask for confirmation.")
         var yes = false
 
-        @Option(name: .shortAndLong, help: "The format: short or json.")
+        @Option(name: .shortAndLong, help: "The output format.")
         var output: OutputFormat = .short
 
         func run() throws {

@@ -16,7 +16,7 @@ struct SubscriptionsCommand: ParsableCommand {
     @Option(name: [.customShort("E"), .long], help: "Only clients that follow this entity.")
     var entity: String?
 
-    @Option(name: .shortAndLong, help: "The format: short or json.")
+    @Option(name: .shortAndLong, help: "The output format.")
     var output: OutputFormat = .short
 
     func run() throws {

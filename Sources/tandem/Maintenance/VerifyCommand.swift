@@ -36,7 +36,7 @@ struct VerifyCommand: ParsableCommand {
             valueName: "dir"))
     var scratch: String?
 
-    @Option(name: .shortAndLong, help: "The format: short or json.")
+    @Option(name: .shortAndLong, help: "The output format.")
     var output: OutputFormat = .short
 
     func validate() throws {

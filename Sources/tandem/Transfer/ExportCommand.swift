@@ -23,10 +23,11 @@ struct ExportCommand: ParsableCommand {
     @Option(help: "A predicate on objects of each entity, such as 'wins > 2'.")
     var `where`: String?
 
-    @Option(help: "The position of the journal to read at, instead of the end.")
+    @Option(
+        help: ArgumentHelp("The position to read at; the end by default.", valueName: "position"))
     var at: UInt64?
 
-    @Option(name: .shortAndLong, help: "The format: ndjson or csv.")
+    @Option(name: .shortAndLong, help: "The output format.")
     var output: TransferFormat = .ndjson
 
     func run() throws {

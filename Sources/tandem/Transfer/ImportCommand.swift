@@ -49,7 +49,7 @@ struct ImportCommand: AsyncParsableCommand {
     @Flag(help: "Continue even if the first 1,000 rows all fail for one reason.")
     var keepGoing = false
 
-    @Option(name: .shortAndLong, help: "The format: short or json.")
+    @Option(name: .shortAndLong, help: "The output format.")
     var output: OutputFormat = .short
 
     func validate() throws {

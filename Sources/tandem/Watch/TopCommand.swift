@@ -26,7 +26,7 @@ struct TopCommand: AsyncParsableCommand {
         help: "The number of times; on a terminal without end by default.")
     var iterations: Int?
 
-    @Option(name: .shortAndLong, help: "The format: short or json.")
+    @Option(name: .shortAndLong, help: "The output format.")
     var output: OutputFormat = .short
 
     @Option(help: ArgumentHelp("Colours.", valueName: "when"))

@@ -39,7 +39,7 @@ struct WatchCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("End after this position is shown.", valueName: "position"))
     var until: String?
 
-    @Option(name: .shortAndLong, help: "The format: short or json.")
+    @Option(name: .shortAndLong, help: "The output format.")
     var output: OutputFormat = .short
 
     @Option(help: ArgumentHelp("Colours.", valueName: "when"))
