@@ -45,7 +45,7 @@ struct UniqueKey: Hashable {
 
 /// The objects of a uniqueness constraint, by key and by id, at one position.
 ///
-/// All objects are held in memory, at about 200 bytes each.
+/// All of them are in memory, at about 200 bytes each.
 struct UniqueKeys {
     private(set) var objects: [UniqueKey: ObjectID] = [:]
     private(set) var keys: [ObjectID: UniqueKey] = [:]

@@ -64,7 +64,7 @@ import TandemIO
         let failures = UniformFailures(keepsGoing, of: table.name)
         guard !failures.isDecided else { return }
         let batch = ImportBatches.id(batchName(table))
-        // Rows that an earlier attempt inserted did not fail.
+        // If an earlier attempt inserted rows, not all rows fail.
         guard try await context.insertedRows(table.entity, policy, id: batch) == 0 else { return }
         try await file.checkFirst(failures, rejects.lines(of: table.name))
     }
