@@ -27,7 +27,9 @@ struct RebuildCommand: ParsableCommand {
         let report = try mapped { try rebuild(progress) }
         progress.end()
         let rows = report.walked[.rows, default: 0]
-        printLine("rebuilt \(place.store) at position \(report.position): \(rows) rows, no faults")
+        printLine(
+            "rebuilt \(place.store) at position \(report.position): \(Quantity.count(rows, "row")), no faults"
+        )
         reportConsumers(consumers)
     }
 

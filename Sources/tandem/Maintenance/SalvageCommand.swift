@@ -140,7 +140,8 @@ struct Salvage {
         try files.rename(draft, to: target)
         try files.syncDirectory(target.parentDirectory)
         let rows = checked.walked[.rows, default: 0]
-        report.lines.append("salvaged \(target) at position \(found.last): \(rows) rows")
+        report.lines.append(
+            "salvaged \(target) at position \(found.last): \(Quantity.count(rows, "row"))")
         return report
     }
 
@@ -401,7 +402,7 @@ struct SalvagedCopy {
     private func repair() throws {
         let losses = try salvage()
         if losses.repaired > 0 {
-            printLine("store: \(losses.repaired) faults repaired from its rows")
+            printLine("store: repaired \(Quantity.count(losses.repaired, "fault")) from its rows")
         }
         losses.recoveredLines.forEach { printLine("store: recovered from the journal: \($0)") }
         losses.lines.forEach { printLine("lost: \($0)") }

@@ -50,7 +50,8 @@ struct ModelFile: ParsableArguments {
         do {
             bytes = try RealFileSystem().contents(of: file, maximumBytes: 4 << 20)
         } catch {
-            throw CommandFailure("\(error)", code: 2)
+            throw error.isNotFound
+                ? CommandFailure.noFile(file) : CommandFailure("\(error)", code: 2)
         }
         do {
             let model = try Model(parsing: String(decoding: bytes, as: UTF8.self))

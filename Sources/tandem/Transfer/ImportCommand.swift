@@ -166,7 +166,8 @@ struct ImportCommand: AsyncParsableCommand {
             let bytes = try RealFileSystem().contents(of: path, maximumBytes: 1 << 20)
             return String(decoding: bytes, as: UTF8.self)
         } catch {
-            throw CommandFailure("\(error)", code: 2)
+            throw error.isNotFound
+                ? CommandFailure.noFile(path) : CommandFailure("\(error)", code: 2)
         }
     }
 

@@ -144,7 +144,7 @@ struct TopFrame {
             )
         }
         let room = height == .max ? rows.count : max(1, height - head.count - 2)
-        let more = rows.count > room ? ["\(rows.count - room) more clients"] : []
+        let more = rows.count > room ? [Quantity.count(rows.count - room, "more client")] : []
         func cut(_ line: String) -> String {
             line.printable.cut(toCells: width)
         }
@@ -177,7 +177,7 @@ struct TopFrame {
         let up = now.status["uptimeSeconds"]?.number ?? 0
         var lines = [
             "tandemd \(state), up \(Self.time(up)), position \(text("position")), checkpoint "
-                + "\(text("checkpoint")), \(clients.count) clients",
+                + "\(text("checkpoint")), \(Quantity.count(clients.count, "client"))",
             "saves \(Self.text(rate("transactions")))/s in \(Self.text(rate("batches"))) flushes/s, "
                 + "in \(Self.bytes(rate("receivedBytes")))/s, out \(Self.bytes(rate("sentBytes")))/s",
             "save \(latency("save")), flush \(latency("flush")), checkpoint "
