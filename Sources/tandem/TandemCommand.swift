@@ -22,9 +22,9 @@ struct TandemCommand: ParsableCommand {
               TANDEM_PAGER, PAGER: pager of `log` on a terminal
               NO_COLOR: no colours unless --color always
               LC_ALL, LC_CTYPE, LANG: C or POSIX for ASCII symbols on a terminal
-              TZ: zone of times
-              TMPDIR: directory of temporary files
-              XDG_RUNTIME_DIR, XDG_STATE_HOME: sockets and stores of a user's daemons
+              TZ: time zone
+              TMPDIR: directory for temporary files
+              XDG_RUNTIME_DIR, XDG_STATE_HOME: directories of the sockets and stores of a user's daemons
 
             EXIT CODES:
               0: done

@@ -1,6 +1,6 @@
 import Tandem
 
-/// Named contexts, and the requests that move them to other positions.
+/// Named contexts, their observers, and the requests that move contexts to other positions.
 extension Bridge {
     /// Returns the context that a request names; creates it at the first use of its name.
     func context(_ request: BridgeRequest) throws -> ManagedObjectContext {

@@ -75,8 +75,8 @@ struct DeepVerification {
 
     /// Returns the differences in the order of the dump, and the position of the comparison.
     ///
-    /// Throws ``CommandFailure`` if the journal does not reach back far enough. Cost: applies the
-    /// whole journal.
+    /// Throws ``CommandFailure`` if the journal does not reach back far enough. Cost: one replay of
+    /// the whole journal.
     func run(_ progress: ProgressBar) throws -> (position: UInt64, problems: [VerifyProblem]) {
         try mapped {
             guard !files.exists(scratch) else {

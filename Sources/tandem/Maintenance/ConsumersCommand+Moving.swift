@@ -13,7 +13,7 @@ extension ConsumersCommand {
 
         @Option(
             help: ArgumentHelp(
-                "The position after which it reads; the end by default.",
+                "The position after which the consumer reads; the end by default.",
                 valueName: "position"))
         var at: String?
 
@@ -77,7 +77,7 @@ extension ConsumersCommand {
 
         @Option(
             help: ArgumentHelp(
-                "The position after which it reads; the end by default.",
+                "The position after which the consumer reads; the end by default.",
                 valueName: "position"))
         var to: String?
 

@@ -93,7 +93,7 @@ import TandemIO
 
     // MARK: Stubs
 
-    /// Creates the objects that the links of a file refer to and that do not exist.
+    /// Creates the missing objects to which the links of a file refer.
     private func makeStubs(_ table: ImportMap.Table, _ file: TableFile) async throws {
         let links = file.reading.links
         guard links.contains(where: { $0.missing == .create }) else { return }
