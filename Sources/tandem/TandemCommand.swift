@@ -5,7 +5,7 @@ import TandemJournal
 import TandemStore
 import TandemWire
 
-/// The admin command: a verb per file.
+/// The admin command; each verb has a file of its own.
 ///
 /// Exit codes: 0 done, 1 found a problem, 2 usage, 3 no daemon answers, 4 denied, 5 history
 /// expired.
@@ -22,9 +22,9 @@ struct TandemCommand: ParsableCommand {
               TANDEM_PAGER, PAGER: pager of `log` on a terminal
               NO_COLOR: no colours unless --color always
               LC_ALL, LC_CTYPE, LANG: C or POSIX for ASCII symbols on a terminal
-              TZ: zone of times
-              TMPDIR: directory of temporary files
-              XDG_RUNTIME_DIR, XDG_STATE_HOME: sockets and stores of a user's daemons
+              TZ: time zone
+              TMPDIR: directory for temporary files
+              XDG_RUNTIME_DIR, XDG_STATE_HOME: directories of the sockets and stores of a user's daemons
 
             EXIT CODES:
               0: done
@@ -124,7 +124,7 @@ struct TandemCommand: ParsableCommand {
                 ": the directory of a store, such as /var/lib/tandem/NAME; `tandem status` prints it"
         }
         if let wrong = wrongVerb(words) { refuse(wrong) }
-        // The usage line begins with the verb: "Usage: tandem backup …".
+        // The usage line names the verb: "Usage: tandem backup …".
         let usage = fullMessage(for: error).split(separator: "\n").first { $0.hasPrefix("Usage: ") }
         let help = (["tandem"] + verb(usage) + ["--help"]).joined(separator: " ")
         if text.hasSuffix(".") { text.removeLast() }
@@ -144,10 +144,9 @@ struct TandemCommand: ParsableCommand {
             .map(String.init)
     }
 
-    /// Returns the message for a word in place of a verb that does not exist, with the known words
-    /// before it.
+    /// Returns the message for an unknown verb, and the known words before it.
     ///
-    /// Returns nil if no verb is expected there, or if the word is an option or `help`.
+    /// Returns nil if no verb is expected, or if the word in its place is an option or `help`.
     private static func wrongVerb(
         _ arguments: ArraySlice<String>
     ) -> (text: String, known: [String])? {

@@ -3,13 +3,13 @@ import Foundation
 import Tandem
 import TandemIO
 
-/// Plays the tournament with a daemon and three processes, and checks the result.
+/// `worldcup demo`: plays the tournament with a daemon and three processes, and checks the result.
 struct Demo: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Start a daemon, a live table and a player, and compare what they saw.",
         discussion: """
             Fails if the live table differs from a fresh fetch by a third process, or if a \
-            process missed a save. In any case, stops its processes and removes its store.
+            process missed a save. Always stops its processes and removes its store.
             """)
 
     @Option(help: "The path of tandemd.")
@@ -19,7 +19,7 @@ struct Demo: ParsableCommand {
 
     func run() throws {
         do {
-            // Created first, while this is the only thread: later threads inherit the blocked
+            // Created while this is the only thread, so that later threads inherit the blocked
             // signals.
             let signals = try SignalSource()
             let stage = try Stage(signals)

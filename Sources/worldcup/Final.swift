@@ -2,13 +2,13 @@ import ArgumentParser
 import Tandem
 import TandemIO
 
-/// Prints the table as a new fetch returns it.
+/// `worldcup final`: prints the table, read by a fresh fetch.
 struct Final: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Print the table once, read by a fresh fetch.")
 
     @OptionGroup var place: Place
-    @Option(help: "Read at this position or later, as a save printed it.")
+    @Option(help: "Read at this position or later, such as 18@1-5f0c….")
     var position: String?
 
     @MainActor func run() async throws {
@@ -23,7 +23,7 @@ struct Final: AsyncParsableCommand {
 }
 
 extension Position {
-    /// Parses a position as the verbs print it.
+    /// Parses a position in the form that the verbs print.
     static func parse(_ text: String) throws(TandemError) -> Position {
         guard let position = Position(text) else {
             throw TandemError(.usage, "`\(text)` is not a position; give one such as 18@1-5f0c…")

@@ -1,8 +1,8 @@
 import Tandem
 
-/// Observes all saves and checks that each follows the previous one.
+/// Observes all saves, and checks that their positions have no gaps.
 ///
-/// All saves of the only entity are received, so their positions have no gaps.
+/// The store has only one entity, so a process that follows it receives every save.
 @MainActor final class GapWatch {
     private var first: UInt64?
     private var last: UInt64 = 0
@@ -11,7 +11,7 @@ import Tandem
     private var waiter: CheckedContinuation<Void, Never>?
     private var task: Task<Void, Never>?
 
-    /// Starts to listen; every later save is reported.
+    /// Subscribes to saves; checks every save after the return.
     init(_ container: PersistentContainer) async throws {
         let saves = container.didSave
         await withCheckedContinuation { started in
@@ -41,7 +41,7 @@ import Tandem
     }
 
     private func heard(_ position: Position) {
-        // Saves in flight when the subscription began are part of the state it began with.
+        // Saves up to the position at which the subscription began are not checked.
         guard position.number > last else { return }
         if position.number != last + 1 && gap == nil {
             gap = "\(position.number) follows \(last)"

@@ -1,17 +1,17 @@
 import Tandem
 import TandemIO
 
-/// The table of a results controller, displayed as it changes.
+/// Displays the table of a results controller, and updates the display with each change.
 ///
-/// On a terminal it is redrawn in place, with marks next to the latest changes. Otherwise each
+/// On a terminal, the table is redrawn in place, with marks on the latest changes. Elsewhere, each
 /// change is printed as a line.
 @MainActor final class LiveTable: FetchedResultsControllerDelegate {
     private let controller: FetchedResultsController<Team>
     private let isQuiet: Bool
     private let isTerminal: Bool
-    /// The sections after replaying all changes so far; must equal the controller's sections.
+    /// The sections that result from applying all changes; they must equal the controller's.
     private var replayed: [SectionIDs] = []
-    /// A contradiction between changes and sections, or the reason why updates ended.
+    /// The error that ended the updates, or a contradiction between changes and sections.
     private(set) var failure: String?
 
     /// Fetches the table and, unless `isQuiet`, displays it and all changes.

@@ -2,13 +2,13 @@ import ArgumentParser
 import Tandem
 import TandemIO
 
-/// Plays the tournament; each win is one save.
+/// `worldcup play`: plays the tournament, with one save for each win.
 struct Play: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Play the 64 matches of 2022; every win is a save.",
         discussion: """
-            An empty store first gets the 32 teams in one save. Draws save nothing; penalties \
-            decide the winner.
+            If the store is empty, the 32 teams are inserted first, in one save. Draws save \
+            nothing; penalties determine the winner of a match.
             """)
 
     @OptionGroup var place: Place

@@ -1,9 +1,9 @@
 import ArgumentParser
 import Tandem
 
-/// Adds a win to a team.
+/// `worldcup score`: adds a win to a team.
 struct Score: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Give a team one more win.")
+    static let configuration = CommandConfiguration(abstract: "Add a win to a team.")
 
     @OptionGroup var place: Place
     @Argument(help: "The team's name, as in the table.")
@@ -19,15 +19,15 @@ struct Score: AsyncParsableCommand {
     }
 }
 
-/// Adds a team; the first team of a zone creates a section in every table.
+/// `worldcup add`: adds a team; the first team of a zone creates a section in every table.
 struct Add: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Add a team; the first team of a zone makes a new section.")
+        abstract: "Add a team; the first team of a zone creates a section.")
 
     @OptionGroup var place: Place
     @Argument(help: "The team's name, which must be new.")
     var team: String
-    @Argument(help: "The zone it qualified in.")
+    @Argument(help: "The zone in which the team qualified.")
     var zone: String
 
     @MainActor func run() async throws {
@@ -61,6 +61,7 @@ extension ManagedObjectContext {
             }
         }
         throw TandemError(
-            .conflict, "\(name) was changed by others twenty times in a row; try again")
+            .conflict,
+            "\(name) was changed by other processes 20 times in a row; run the command again")
     }
 }

@@ -2,7 +2,8 @@ import Foundation
 import Tandem
 import TandemIO
 
-/// The demo's temporary store and processes; ``close()`` ends and removes all of them.
+/// The temporary store and the processes of the demo; ``close()`` ends the processes and removes
+/// the store.
 final class Stage {
     /// The directory of store, socket and report.
     let directory: String
@@ -26,7 +27,7 @@ final class Stage {
     /// The daemon's socket.
     var socket: String { directory + "/socket" }
 
-    /// Starts a program, which ``close()`` will end.
+    /// Starts a program that runs until it exits or ``close()`` ends it.
     @discardableResult
     func start(
         _ name: String, _ path: String, _ arguments: [String],
@@ -37,7 +38,7 @@ final class Stage {
         return process
     }
 
-    /// Starts this executable with a verb.
+    /// Starts another process of this executable, with a verb.
     func start(
         _ name: String, _ arguments: [String], input: ChildProcess.Stream = .null,
         output: ChildProcess.Stream = .inherited

@@ -2,24 +2,25 @@ import ArgumentParser
 import Tandem
 import TandemIO
 
-/// Prints the table and keeps it up to date.
+/// `worldcup table`: shows the table and keeps it up to date.
 struct Table: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Show the live table: sections by zone, most wins first.",
         discussion: """
-            On a terminal the table is redrawn in place with recent changes marked; otherwise each change \
-            is printed once, as a line. Without --once, --until and --until-input it runs until \
-            it is interrupted.
+            On a terminal, the table is redrawn in place, with marks on recent changes. Elsewhere, each \
+            change is printed once, as a line. Without --once, --until or --until-input, the command \
+            runs until it is interrupted.
             """)
 
     @OptionGroup var place: Place
-    @Flag(help: "Print the table and stop.")
+    @Flag(help: "Print the table once, and stop.")
     var once = false
-    @Option(help: "Stop after everything up to this position is shown.")
+    @Option(help: "Stop when all saves up to this position are shown.")
     var until: String?
     @Flag(help: "Read the position at which to stop from standard input.")
     var untilInput = false
-    @Option(help: "A file, created when the table is shown and filled with it at the end.")
+    @Option(
+        help: "A file that is created when the table is first shown, and receives the final table.")
     var report: String?
 
     @MainActor func run() async throws {
@@ -53,7 +54,7 @@ struct Table: AsyncParsableCommand {
             return Stop()
         }
         let line: String? = await withCheckedContinuation { line in
-            // Reads on a separate thread: a blocking read would occupy one of Swift's few threads.
+            // A separate thread, because a blocking read would occupy a thread of Swift's pool.
             let started = try? KernelThread.start(name: "input") {
                 let bytes = try? StandardInput().readLine()
                 line.resume(returning: bytes.map { String(decoding: $0, as: UTF8.self) })

@@ -1,6 +1,6 @@
 /// The table as plain values, to be displayed, compared and printed.
 struct TableText: Equatable {
-    /// The line of a team.
+    /// The row of a team.
     struct Row: Equatable {
         var number: UInt64
         var name: String
@@ -21,7 +21,7 @@ struct TableText: Equatable {
     /// All lines without marks, for the comparison at the end of the demo.
     var text: String { lines(marks: [:]).map { $0 + "\n" }.joined() }
 
-    /// Returns the lines; a marked team has its mark before its name.
+    /// Returns the lines; `marks` are printed before the names of teams, by number.
     func lines(marks: [UInt64: String], emphasis: (String) -> String = { $0 }) -> [String] {
         guard !zones.isEmpty else { return ["no teams yet"] }
         var lines: [String] = []
@@ -37,7 +37,7 @@ struct TableText: Equatable {
         return lines
     }
 
-    /// Arranges lines in enough columns to need at most `rows` lines, if the width allows it.
+    /// Arranges lines in columns, each of at most `rows` lines if the width allows it.
     static func columns(_ lines: [String], width: Int, rows: Int) -> [String] {
         let columnWidth = 38
         let wanted = (lines.count + max(rows, 1) - 1) / max(rows, 1)

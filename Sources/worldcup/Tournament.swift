@@ -11,7 +11,7 @@ struct Tournament {
         var imageName: String
     }
 
-    /// A match and its winner, penalties included; the winner is nil after a draw.
+    /// A match; the winner may be determined by penalties, and is nil after a draw.
     struct Match {
         var date: String
         var stage: String
@@ -32,7 +32,10 @@ struct Tournament {
     /// Reads the data that is bundled with the program.
     init() throws {
         guard let url = Bundle.module.url(forResource: "worldcup-2022", withExtension: "json")
-        else { throw TandemError(.storage, "worldcup-2022.json is missing beside the program") }
+        else {
+            throw TandemError(
+                .storage, "worldcup-2022.json is missing from the program's resources")
+        }
         let json = try JSON(parsing: Data(contentsOf: url))
         entrants = try Self.list(json, "teams", Self.entrant)
         matches = try Self.list(json, "matches", Self.match)

@@ -3,12 +3,12 @@ import Dispatch
 import Tandem
 import TandemIO
 
-/// The example app: a table of teams that all processes of a machine see change.
+/// The example app: a table of teams that stays up to date in all processes of a machine.
 @main
 struct WorldCup: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "worldcup",
-        abstract: "The World Cup of 2022 as a live table in several processes.",
+        abstract: "Show the World Cup of 2022 as a live table in several processes.",
         discussion: """
             Open two terminals: `worldcup table` in one, `worldcup play --delay 300` or \
             `worldcup score Morocco` in the other.
@@ -16,7 +16,7 @@ struct WorldCup: ParsableCommand {
         version: "0.1.0",
         subcommands: [Table.self, Score.self, Add.self, Play.self, Final.self, Demo.self])
 
-    /// Runs the verb: asynchronous verbs on the main actor, the demo on the first thread.
+    /// Runs the verb: asynchronous verbs on the main actor, the demo on the main thread.
     static func main() {
         StandardStream.ignoreBrokenPipes()
         do {
@@ -45,7 +45,8 @@ struct WorldCup: ParsableCommand {
 
 /// The option for the daemon's socket, which every verb has.
 struct Place: ParsableArguments {
-    @Option(help: "The daemon's socket; by default TANDEM_SOCKET, or that of the daemon `default`.")
+    @Option(
+        help: "The path of the daemon's socket (TANDEM_SOCKET), else that of the daemon `default`.")
     var socket: String?
 
     /// Creates a container for this process, with the author `worldcup VERB`.
@@ -59,7 +60,7 @@ struct Place: ParsableArguments {
 }
 
 extension ParsableCommand {
-    /// Runs `work`; reports an error in one line on standard error and as an exit code.
+    /// Runs `work`; prints an error as one line on standard error, and throws the exit code for it.
     @MainActor func reporting(_ work: @MainActor () async throws -> Void) async throws {
         do {
             try await work()

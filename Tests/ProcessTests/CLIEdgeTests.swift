@@ -181,7 +181,7 @@ import Testing
         }
         expectLine(
             try CommandRun("tandem", ["metrics", "-O", place.path + "/x.txt"]), 2,
-            "must end in .prom")
+            "/x.txt` does not end in .prom; give --output-file FILE.prom")
     }
 
     @Test func `a property that only another entity has is refused`() throws {

@@ -56,7 +56,9 @@ import Testing
 
     @Test func `a missing file is a usage error`() throws {
         let none = place.path + "/none"
-        expectLine(try tandem("schema", "apply", none), 2, none)
+        expectLine(try tandem("schema", "apply", none), 2, "there is no file \(none)")
+        expectLine(
+            try tandem("import", place.path, "--map", none), 2, "there is no file \(none)")
         expectLine(try tandem("import", none, "--entity", "Team"), 2, "there is no file \(none)")
         expectLine(
             try tandem("import", none + ".csv", "--entity", "Team"), 2,

@@ -195,7 +195,7 @@ import Testing
             let words = ["clients", "--cancel", request, "--socket", place.socket]
             expectLine(
                 try CommandRun("tandem", words), 1,
-                "no other client has such a request in progress: \(request)")
+                "no request of another client matches \(request); see `tandem clients`")
         }
         for wrong in ["x", "1:", "1:0", "1:2:3"] {
             let words = ["clients", "--cancel", wrong, "--socket", place.socket]

@@ -24,10 +24,12 @@ import Testing
         try place.savePages(10)
         expect(try verify(), 0, "journal: 5 segments, 320 KiB, positions 1 to 11, ", "no problems")
         // The store is at its last checkpoint, whose position is not known here.
-        expect(try verify("--deep"), 0, ", as the journal determines at position ", "no problems")
+        expect(
+            try verify("--deep"), 0, ", equal to a replay of the journal up to position ",
+            "no problems")
         #expect(daemon.end(SIGTERM) == 0)
         let run = try verify("--deep", "--scratch", place.path + "/scratch")
-        expect(run, 0, "store: at position 11, as the journal determines at position 11")
+        expect(run, 0, "store: at position 11, equal to a replay of the journal up to position 11")
         #expect(!files.exists(place.path + "/scratch"))
         let json = try verify("-o", "json").json
         #expect(json.map { $0["problems"]?.int } == [0] && json[0]["last"]?.int == 11)
@@ -124,8 +126,10 @@ import Testing
         store.close()
         expect(try verify(), 0, "no problems")
         let run = try verify("--deep")
-        expect(run, 1, "difference: \(path)/data.mdb: the journal determines row ")
-        expect(run, 1, ", which the store lacks", "store: at position 11, compared at position 11")
+        expect(run, 1, "difference: \(path)/data.mdb: the store lacks row ")
+        expect(
+            run, 1, ", which a replay of the journal produces",
+            "store: at position 11, compared at position 11")
     }
 
     @Test @MainActor func `a store ahead of its journal and a missing store are reported`() throws {

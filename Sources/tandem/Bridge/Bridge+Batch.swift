@@ -1,8 +1,8 @@
 import Tandem
 
-/// Batches: the daemon processes them as several transactions, which contexts merge like any other.
+/// Batches, which the daemon carries out as several transactions.
 extension Bridge {
-    /// The keys that every kind of `batch` has.
+    /// The keys of every kind of `batch` request.
     private static let keys = ["do", "id", "context"]
 
     func batch(_ members: [String: JSON]) throws -> Answer {

@@ -1,12 +1,12 @@
 import Tandem
 
-/// Named contexts, and the requests that move them to other positions.
+/// Named contexts, their observers, and the requests that move contexts to other positions.
 extension Bridge {
-    /// Returns the context that a request names, and creates it at its first use.
+    /// Returns the context that a request names; creates it at the first use of its name.
     func context(_ request: BridgeRequest) throws -> ManagedObjectContext {
         let name = try request.string("context") ?? "main"
         guard let context = contexts[name] else { return try make(name) }
-        // A model that was installed meanwhile is merged first: the request may use its names.
+        // Merge a model that was installed in the meantime: the request may use its names.
         if let position = context.position, position.number < modelPosition {
             try context.reach(position.at(modelPosition))
         }
@@ -81,10 +81,9 @@ extension Bridge {
         return Answer(members: ["position": .null], position: try context.connect().number)
     }
 
-    /// Returns the event that an observer was restarted, with the range of missed saves.
+    /// Returns the event for an observer that was restarted, with the range of missed saves.
     ///
-    /// The event is part of `connection`, so that clients do not encounter an unknown kind of
-    /// event.
+    /// It is a `connection` event, so that older clients do not receive an unknown kind of event.
     private static func json(_ missed: SaveGap, observer: String) -> [String: JSON] {
         [
             "event": .string("connection"), "state": .string("restored"),

@@ -24,7 +24,7 @@ extension Bridge {
     func refetch(_ request: BridgeRequest) throws -> Answer {
         let controller = try controller(request).controller
         var members = controller.members
-        // New arguments are needed with a new predicate: the old ones belong to the old predicate.
+        // The old arguments belong to the old predicate.
         if request.has("where") { members["arguments"] = nil }
         for key in BridgeController.keys where request.has(key) {
             members[key] = request[key]

@@ -12,9 +12,9 @@ extension BridgeRequest {
     }
 }
 
-/// Reads: each answer belongs to one position.
+/// Reads, each answered at a single position.
 extension Bridge {
-    /// How often a read is retried if the context has moved while values were loaded.
+    /// The maximum number of attempts of a read whose context moves while values are loaded.
     private static let readAttempts = 8
 
     func fetch(_ request: BridgeRequest) throws -> Answer {

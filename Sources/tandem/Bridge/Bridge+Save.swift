@@ -66,7 +66,7 @@ extension Bridge {
             position: receipt.position.number)
     }
 
-    /// Removes the effects of the ops from the context and returns the failure to be reported.
+    /// Rolls the context back and returns the failure to be reported.
     private func failure(_ error: any Error, _ context: ManagedObjectContext) -> BridgeFailure {
         let error = BridgeErrors.tandemError(error)
         let details = context.details(of: error)
@@ -81,9 +81,9 @@ extension Bridge {
 struct BridgeAlias {
     /// The object inserted last; nil if its own save deleted it.
     private(set) var id: ObjectID?
-    /// The id of the save that bound the alias, if it had one; `before` is the object before that
-    /// save.
+    /// The id of the save that bound the alias; nil if the save had no id.
     private var saveID: [UInt8]?
+    /// The alias's object before that save.
     private var before: ObjectID?
 
     mutating func bind(_ id: ObjectID?, by saveID: [UInt8]?) {

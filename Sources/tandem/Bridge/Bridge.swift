@@ -2,8 +2,8 @@ import FoundationEssentials
 import Tandem
 import TandemIO
 
-/// A conversation: requests are carried out one by one on the main actor, and pushes are merged in
-/// between.
+/// Carries out the requests of `tandem bridge` one at a time on the main actor, and merges pushes
+/// between them.
 ///
 /// Calls to the library block, so that events caused by a request are written before its answer.
 @MainActor final class Bridge {
@@ -14,8 +14,7 @@ import TandemIO
     var controllers: [String: BridgeController] = [:]
     /// The objects of `$alias` names.
     var aliases: [String: BridgeAlias] = [:]
-    /// The models that took effect while the bridge was listening and that have not been reported
-    /// yet.
+    /// The models that took effect while the bridge was running and have not been reported yet.
     private let news = Locked(PendingSchemaEvents())
     private let failures: MergeFailures
 
@@ -141,17 +140,18 @@ import TandemIO
 
     /// Merges saves up to a position in every context that is not paused.
     ///
-    /// This way no event follows an answer whose position covers it.
+    /// Call it before an answer is written, so that the events of saves up to the answer's position
+    /// precede the answer.
     func catchUp(to number: UInt64) {
         for (name, context) in contexts.sorted(by: { $0.key < $1.key }) where !context.isPaused {
             guard let position = context.position, position.number < number else { continue }
             do {
                 try context.reach(position.at(number))
             } catch let error as TandemError where error.code == .disconnected {
-                // The lost connection has an event of its own; the context catches up after
+                // Another event reports the lost connection; the context catches up after
                 // reconnecting.
             } catch {
-                // Events that belong before the answer may be missing.
+                // Events of saves up to the answer's position may be missing.
                 failures.report(
                     BridgeErrors.tandemError(error), of: name, at: position.number)
             }

@@ -9,13 +9,12 @@ struct BridgeCommand: AsyncParsableCommand {
         commandName: "bridge",
         abstract: "Carry out requests from standard input, one JSON object per line.",
         discussion: """
-            If history no longer reaches back to the last event of an observer, a `connection` event with state \
-            `restored` has the position from which events continue. Its key `missed` has the observer, and the \
-            position after which saves were missed (`after`).
+            If history no longer reaches back to the last event of an observer, the observer misses saves. A \
+            `connection` event with the state `restored` then contains the position from which events continue. Its \
+            key `missed` names the observer and the position after which saves were missed (`after`).
 
-            If a context cannot merge the saves of other processes, a `failure` event has the context's name \
-            (`context`) instead of a controller's, and the position at which the context stays. Lists follow with \
-            the next merge.
+            If a context cannot merge the saves of other processes, a `failure` event contains its name (`context`, \
+            in place of `controller`) and its position. Lists are updated by the next merge that succeeds.
             """)
 
     @OptionGroup var global: GlobalOptions
@@ -26,7 +25,7 @@ struct BridgeCommand: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             "The number of rows that a context caches besides those in use.",
-            discussion: "Fewer rows save memory, more rows save requests.",
+            discussion: "A smaller cache saves memory, a larger one saves requests.",
             valueName: "rows"))
     var cachedRows: Int = ClientLimits().cachedRows
 

@@ -1,15 +1,15 @@
 import Tandem
 
-/// An open controller: its request as given, and an event for every change.
+/// An open controller, which writes an event for each change of its list.
 @MainActor final class BridgeController {
-    /// The keys of a request that `refetch` may change.
+    /// The keys of `open` that `refetch` may change.
     static let keys = [
         "entity", "where", "arguments", "sort", "sections", "refresh", "limit",
         "includesSubentities", "cache",
     ]
 
     let results: FetchedResultsController<ManagedObject>
-    /// The keys of the last request that took effect.
+    /// The settings of the last `open` or `refetch` request that succeeded.
     private(set) var members: [String: JSON]
     private let events: ControllerEvents
 

@@ -1,8 +1,8 @@
 import Tandem
 
-/// Errors in the form in which the bridge reports them.
+/// Conversions of errors to the JSON form of the bridge.
 enum BridgeErrors {
-    /// Converts any error into one with a code.
+    /// Returns the error as a `TandemError`, with the code `storage` if its type is unknown.
     static func tandemError(_ error: any Error) -> TandemError {
         switch error {
         case let error as TandemError: error
@@ -12,7 +12,7 @@ enum BridgeErrors {
         }
     }
 
-    /// Returns the JSON form of an error; conflicts include the values if the context knows them.
+    /// Returns the JSON form of an error; `details` has the values of conflicts.
     static func json(
         _ error: TandemError, _ details: [ConflictDetails] = [], _ model: CompiledModel? = nil
     ) -> JSON {

@@ -1,7 +1,7 @@
 import Tandem
 import TandemIO
 
-/// The bridge's standard output: whole lines, from any thread.
+/// Writes whole lines to the bridge's standard output, from any thread.
 final class BridgeOutput: Sendable {
     private let turn = Locked<Void>(())
 

@@ -1,12 +1,12 @@
 import Tandem
 
-/// The keys of a request or of one of its parts; any deviation is thrown as `usage`.
+/// The members of a request, or of an object in it; throws `usage` for an invalid member.
 struct BridgeRequest {
     /// The name used in messages.
     let what: String
     let members: [String: JSON]
 
-    /// Accepts an object that has only known keys.
+    /// Creates a request; throws if it has an unknown key.
     init(_ what: String, _ members: [String: JSON], keys: [String]) throws(TandemError) {
         self.what = what
         self.members = members
@@ -17,7 +17,7 @@ struct BridgeRequest {
         }
     }
 
-    /// Accepts any value; throws unless it is an object that has only known keys.
+    /// Creates a request; throws if the value is not an object or has an unknown key.
     init(_ what: String, json: JSON, keys: [String]) throws(TandemError) {
         guard let members = json.object else {
             throw TandemError(.usage, "\(what) must be a JSON object, not \(json.text)")

@@ -8,7 +8,8 @@ enum BridgeValues {
         return ValueText.json(value, model)
     }
 
-    /// Returns an object as JSON, with the named properties or all that are stored in its row.
+    /// Returns an object as JSON, with the named properties, or with all except to-many
+    /// relationships.
     static func json(
         _ object: ManagedObject, properties: [String]?, _ model: CompiledModel
     ) -> JSON {
@@ -31,7 +32,8 @@ enum BridgeValues {
         ])
     }
 
-    /// Returns an earlier state of an object as JSON, with the named properties or all those known.
+    /// Returns an earlier state of an object as JSON, with the named properties, or with all in the
+    /// snapshot.
     static func json(
         _ object: ObjectSnapshot, properties: [String]?, _ model: CompiledModel,
         _ context: ManagedObjectContext
@@ -49,7 +51,7 @@ enum BridgeValues {
         ])
     }
 
-    /// Returns an argument of a predicate; `{"object": ID}` refers to an object.
+    /// Parses an argument of a predicate; `{"object": ID}` refers to an object.
     static func argument(
         _ json: JSON, _ id: (JSON) throws -> ObjectID
     ) throws -> PredicateArgument {
@@ -71,7 +73,7 @@ enum BridgeValues {
         }
     }
 
-    /// Returns one key of a sort order.
+    /// Parses a key of a sort order.
     static func sortKey(_ json: JSON) throws(TandemError) -> SortKey<ManagedObject> {
         if let text = json.string {
             guard let key = SortKey<ManagedObject>(text) else {

@@ -1,10 +1,9 @@
 import FoundationEssentials
 import Tandem
 
-/// The id of a request, in JSON, as its answer repeats it.
+/// The id of a request, as the JSON text that its answer repeats.
 ///
-/// A number is repeated as it was written, because JSON numbers can exceed the range of Swift's
-/// types.
+/// A number keeps its spelling, because JSON numbers can exceed the range of Swift's types.
 struct RequestID {
     /// The JSON text.
     let text: String
@@ -15,7 +14,7 @@ struct RequestID {
     /// Whether there is no id.
     var isNone: Bool { text == "null" }
 
-    /// Returns the id of a parsed line, or nil if it is missing, an array or an object.
+    /// Creates the id of a parsed line; nil if the id is missing, an array or an object.
     init?(_ id: JSON?, in line: Data) {
         switch id {
         case nil, .array?, .object?: return nil
@@ -35,7 +34,7 @@ struct RequestID {
         return RequestID(id, in: line) ?? .none
     }
 
-    /// A JSON object of which only the id is decoded; `id` is nil if it is a number out of range.
+    /// Decodes only the id of a JSON object; `id` is nil if it is a number out of range.
     private struct Alone: Decodable {
         var id: JSON?
 

@@ -1,10 +1,10 @@
 import Tandem
 
-/// A canonical form of a save's ops, by which a retry is recognised.
+/// The canonical form of a save's ops, whose hash identifies a retry.
 ///
 /// Aliases of the same save are replaced by the ordinals of its inserts, so that names of aliases
-/// and leased object numbers do not matter. Aliases of other saves are replaced by their ids. In an
-/// attribute, `$` is an ordinary character.
+/// and leased object numbers do not affect the hash. Aliases of other saves are replaced by the ids
+/// of their objects. In the value of an attribute, `$` is an ordinary character.
 struct SaveContent {
     private let model: CompiledModel?
     private let known: (String) -> ObjectID?
@@ -12,7 +12,7 @@ struct SaveContent {
     private var own: [String: (ordinal: Int64, entity: String)] = [:]
     private var inserts: Int64 = 0
 
-    /// Returns the hash of some ops; `known` returns the objects of aliases of other saves.
+    /// Returns the hash of ops; `known` returns the object of an alias that another save bound.
     static func hash(
         _ ops: [JSON], _ model: CompiledModel?, known: @escaping (String) -> ObjectID?
     ) -> StableHash {

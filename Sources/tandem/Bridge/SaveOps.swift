@@ -9,7 +9,7 @@ import Tandem
     private var inserted: [String: ManagedObject] = [:]
     /// All inserted objects in the order of the ops, including those deleted again.
     private(set) var inserts: [ManagedObject] = []
-    /// Objects retained until the save is settled, so that they receive its outcome.
+    /// The objects that are retained until the save is settled, so that they receive its outcome.
     private var held: [ManagedObject] = []
 
     init(context: ManagedObjectContext, id: @escaping (JSON) throws -> ObjectID) {
@@ -49,7 +49,7 @@ import Tandem
         let object = try living(op.required("update", op["update"]))
         try set(try op.object("set") ?? [:], of: object)
         for (name, members) in try op.object("add") ?? [:] {
-            // The current members have to be known, because a new one is added after the last.
+            // A new member is added after the last one, so the current members must be loaded.
             if try toMany(name, of: object).isOrdered {
                 try context.loadMembersInPlace(name, of: object)
             }
@@ -73,8 +73,7 @@ import Tandem
             guard let property = object.entity.property(named: name) else {
                 throw object.entity.unknownProperty(name)
             }
-            // The context rejects it too, but not if a source that is set later overwrites the
-            // value.
+            // The context rejects it too, unless setting a source of the value later overwrites it.
             if let refusal = TandemError.derived(property, of: object.id) { throw refusal }
             if property.isToMany {
                 try replaceMembers(name, of: object, with: json)
@@ -159,7 +158,7 @@ import Tandem
 
     /// Returns whether a member may be removed from an object.
     ///
-    /// If the inverse is to-one, a member of another object's relationship is left alone.
+    /// If the inverse is to-one, a member that belongs to another object must not be removed.
     private func isRemovable(
         _ member: ManagedObject, from object: ManagedObject, _ relationship: CompiledRelationship
     ) throws -> Bool {
@@ -171,8 +170,8 @@ import Tandem
 
     // MARK: Objects
 
-    /// Returns the object of an id or alias, without a request: the daemon checks it during the
-    /// save.
+    /// Returns the object of an id or alias, without a request; the daemon checks during the save
+    /// that the object exists.
     private mutating func living(_ json: JSON) throws -> ManagedObject {
         if let text = json.string, text.utf8.first == UInt8(ascii: "$"),
             let object = inserted[String(text.dropFirst())]
@@ -183,7 +182,7 @@ import Tandem
         let object = try context.object(with: id)
         guard object.entityName == id.entity else {
             throw TandemError(
-                .unknownObject, "\(id) does not exist; its number is that of \(object.id)")
+                .unknownObject, "\(id) does not exist; its number belongs to \(object.id)")
         }
         held.append(object)
         return try living(object)

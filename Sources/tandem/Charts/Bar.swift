@@ -3,8 +3,9 @@ enum Bar {
     private static let lying = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"]
     private static let standing: [Character] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"]
 
-    /// Returns a horizontal bar over a share of the given cells; a share above zero is always
-    /// visible.
+    /// Returns a horizontal bar that fills a share of `cells`.
+    ///
+    /// A share above zero is always visible.
     static func horizontal(_ share: Double, cells: Int) -> String {
         guard share > 0 else { return "" }
         let eighths = max(1, Int((min(share, 1) * Double(cells * 8)).rounded()))

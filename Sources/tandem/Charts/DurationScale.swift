@@ -12,7 +12,7 @@ struct DurationScale {
         from + (to - from) * Self.logarithm(microseconds) / max(1, Self.logarithm(longest))
     }
 
-    /// The ticks: powers of ten, and above a second round numbers of minutes, hours and days.
+    /// The ticks: powers of ten up to ten seconds, then round numbers of minutes, hours and days.
     var ticks: [(x: Double, label: String)] {
         let all: [Int64] = [
             1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 60_000_000, 600_000_000,
@@ -21,7 +21,7 @@ struct DurationScale {
         var ticks: [(x: Double, label: String)] = []
         for mark in all where mark <= max(longest, 10) {
             let x = x(mark)
-            // Labels are about sixty pixels wide at most.
+            // A label is at most about sixty pixels wide.
             if let last = ticks.last, x - last.x < 64 { continue }
             ticks.append((x, Quantity.duration(mark)))
         }
@@ -30,7 +30,7 @@ struct DurationScale {
 
     /// Returns the base-2 logarithm, interpolated linearly between powers of two.
     ///
-    /// That is accurate enough for a picture, and needs no C library.
+    /// The result is accurate enough for a chart, and needs no C library.
     private static func logarithm(_ value: Int64) -> Double {
         let value = Double(max(1, value))
         return Double(value.exponent) + value.significand - 1

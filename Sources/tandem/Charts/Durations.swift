@@ -4,7 +4,7 @@ import Algorithms
 struct Durations: Equatable {
     /// The upper bounds of the buckets in microseconds, ascending.
     let bounds: [Int64]
-    /// A count for each bound, and one for longer durations.
+    /// The count of each bucket, and that of durations above the last bound.
     private(set) var counts: [Int]
     /// The longest duration in microseconds.
     private(set) var longest: Int64
@@ -15,7 +15,8 @@ struct Durations: Equatable {
         self.init(bounds: Array(1...7) + octaves, counts: nil, longest: 0)
     }
 
-    /// Creates a histogram of existing counts; nil if they do not fit the bounds.
+    /// Creates a histogram from counts; nil if their number does not match the bounds, or if a
+    /// count or bound is invalid.
     init?(bounds: [Int64], counts: [Int], longest: Int64) {
         guard counts.count == bounds.count + 1, counts.allSatisfy((0...1 << 53).contains),
             zip(bounds, bounds.dropFirst()).allSatisfy(<)
@@ -38,8 +39,8 @@ struct Durations: Equatable {
         longest = max(longest, microseconds)
     }
 
-    /// Returns the duration that a share did not exceed, at the buckets' resolution; nil if there
-    /// are none.
+    /// Returns the percentile for a share between 0 and 1, as the upper bound of its bucket; nil if
+    /// the histogram is empty.
     func percentile(_ share: Double) -> Int64? {
         let wanted = max(1, Int((share * Double(count)).rounded(.up)))
         var below = 0

@@ -1,14 +1,14 @@
 import Tandem
 
-/// The counts for one name.
+/// The counts of one entity, author, property or size.
 struct StatisticCounts: Equatable {
     var transactions = 0
-    /// The number of transactions that are parts of batches.
+    /// The number of transactions that belong to batches.
     var batches = 0
     var inserts = 0
     var updates = 0
     var deletes = 0
-    /// Changes to to-many relationships only.
+    /// The number of touched objects, whose to-many relationships changed but not their rows.
     var touches = 0
     var bytes = 0
 
@@ -37,7 +37,7 @@ struct StatisticCounts: Equatable {
 
 /// The transactions in a range of the journal, counted by entity, author, property or size.
 ///
-/// The number of names is bounded (``limit``); further names are counted together.
+/// At most ``limit`` names are counted separately; further names are counted together.
 struct JournalStatistics {
     /// The maximum number of names that are counted separately.
     static let limit = 4_096
@@ -64,7 +64,7 @@ struct JournalStatistics {
         }
     }
 
-    /// Returns the size of a transaction as sent to clients that follow it, without long values.
+    /// Returns the size of a transaction as sent to subscribers, without long values.
     private static func bytes(_ transaction: Transaction) -> Int {
         var sent = transaction
         sent.blobs = []
@@ -72,7 +72,7 @@ struct JournalStatistics {
     }
 
     private mutating func addEntities(_ entry: LogEntry) {
-        // Changes are ordered by entity, so each run needs one look-up of the name.
+        // Changes are ordered by entity, so the name is looked up once per run.
         for changes in entry.transaction.changes.runs(by: \.object.tag) {
             var counts = StatisticCounts(transactions: 1)
             for change in changes { counts.add(change.kind) }
@@ -97,16 +97,16 @@ struct JournalStatistics {
 
     // MARK: Rows
 
-    /// A line of the table.
+    /// A row of the table.
     struct Row {
-        /// The name for people.
+        /// The name as printed in the table.
         var name: String
-        /// The largest size in bytes that is counted here; nil unless sizes are counted.
+        /// The largest size in bytes that the row counts; nil unless sizes are counted.
         var most: Int?
         var counts: StatisticCounts
     }
 
-    /// The lines, by descending count; sizes are in ascending order without gaps.
+    /// The rows, by descending count; sizes are in ascending order without gaps.
     var rows: [Row] {
         if statistic == .size { return sizes }
         let rows = tally.named.map { Row(name: $0.key, counts: $0.value) }
@@ -114,7 +114,7 @@ struct JournalStatistics {
         return rows + (tally.others.map { [Row(name: "(others)", counts: $0)] } ?? [])
     }
 
-    /// Returns the number that the bar of a line shows.
+    /// Returns the number that determines the length of a row's bar.
     func weight(_ counts: StatisticCounts) -> Int {
         switch statistic {
         case .author, .size: counts.transactions
@@ -151,7 +151,7 @@ extension String {
 }
 
 extension Array {
-    /// Returns the runs of neighbours with the same key.
+    /// Returns the runs of adjacent elements with the same key.
     func runs<Key: Equatable>(by key: (Element) -> Key) -> [ArraySlice<Element>] {
         var (runs, start): ([ArraySlice<Element>], Int) = ([], 0)
         for index in indices where index > start && key(self[index]) != key(self[start]) {

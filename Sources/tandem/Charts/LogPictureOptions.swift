@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// The options to count or draw transactions instead of printing them.
+/// The options that count or draw transactions instead of printing them.
 struct LogPictureOptions: ParsableArguments {
     @Option(
         name: .customLong("stats"), defaultAsFlag: StatisticArgument.unnamed, parsing: .next,
@@ -25,7 +25,7 @@ struct LogPictureOptions: ParsableArguments {
                 "cannot count by `\(statistic.name)`; give --stats="
                     + Statistic.allCases.map(\.rawValue).joined(separator: ", "))
         }
-        // Otherwise a file of another kind, or even a device, would be replaced.
+        // Without this check, a file of another kind or a device could be replaced.
         if case .file(let path)? = plot, !path.hasSuffix(".svg") {
             throw ValidationError(
                 "`\(path)` does not end in .svg; give --plot FILE.svg, or --plot for the terminal")

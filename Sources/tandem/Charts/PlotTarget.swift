@@ -5,13 +5,14 @@ enum PlotTarget: ExpressibleByArgument, CustomStringConvertible {
     case terminal
     case file(String)
 
-    /// Returns nil for a match, so that `log --plot author=setup` draws the matching transactions.
+    /// Parses a path or `-`; nil for a match, so that `log --plot author=setup` draws the matching
+    /// transactions.
     init?(argument: String) {
         guard !argument.isEmpty, !MatchField.isMatch(argument) else { return nil }
         self = argument == "-" ? .terminal : .file(argument)
     }
 
-    /// Empty, because the help has no room for the value that is used if none is given.
+    /// Empty, so that the help does not print a default value, for which it has no room.
     var description: String { "" }
 
     static let defaultCompletionKind = CompletionKind.file(extensions: ["svg"])

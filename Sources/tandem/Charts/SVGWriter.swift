@@ -4,7 +4,7 @@ struct SVGWriter {
     private(set) var text = ""
     private var open: [String] = []
 
-    /// The value of an attribute: a number without needless digits, or a text.
+    /// The value of an attribute: a text, or a number with at most one decimal place.
     enum Attribute: ExpressibleByStringLiteral, ExpressibleByFloatLiteral,
         ExpressibleByIntegerLiteral, ExpressibleByStringInterpolation
     {
@@ -43,20 +43,20 @@ struct SVGWriter {
         text += content.isEmpty ? head + "/>\n" : head + ">\(Self.escaped(content))</\(name)>\n"
     }
 
-    /// Writes lines of a style sheet, which must not contain `<` or `&`.
+    /// Writes a style sheet, which must not contain `<` or `&`.
     mutating func style(_ lines: String) { text += "<style>\n\(lines)\n</style>\n" }
 
     private static func written(_ attributes: Attributes) -> String {
         attributes.map { " \($0.key)=\"\($0.value.text)\"" }.joined()
     }
 
-    /// Returns a number with at most one decimal place: a tenth of a pixel is accurate enough.
+    /// Returns a number with at most one decimal place; a tenth of a pixel is accurate enough.
     static func number(_ value: Double) -> String {
         let tenths = (value * 10).rounded() / 10
         return Int(exactly: tenths).map { String($0) } ?? "\(tenths)"
     }
 
-    /// Returns a text for XML, without characters that XML does not allow or that would affect a
+    /// Returns a text escaped for XML, without characters that XML forbids or that would control a
     /// terminal.
     static func escaped(_ text: String) -> String {
         var escaped = ""

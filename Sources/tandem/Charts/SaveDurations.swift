@@ -1,15 +1,15 @@
 import Tandem
 
-/// The durations shown with a picture of transactions.
+/// The durations below a chart of transactions.
 struct SaveDurations {
     var title: String
-    /// A sentence that says which durations are counted.
+    /// A description of the durations that are counted.
     var note: String
     var durations: Durations
 
     /// Creates the durations of saves in a daemon's status; nil if it has none.
     ///
-    /// The journal can't say how long a save took, because a transaction has only one time. The
+    /// The journal does not record how long a save took: a transaction has a single time. The
     /// daemon measures all saves since its start, each from its arrival to its answer.
     init?(status: JSON) {
         guard let save = status["histograms"]?["save"],
@@ -29,7 +29,7 @@ struct SaveDurations {
             + "without batches, from arrival to answer"
     }
 
-    /// Creates the times between transactions, for use if the durations of saves are unknown.
+    /// Creates the times between transactions, in place of unknown durations of saves.
     init(between durations: Durations) {
         self.durations = durations
         title = "Time between transactions"
@@ -45,7 +45,8 @@ struct SaveDurations {
         return found.isEmpty ? [] : found + [("longest", durations.longest)]
     }
 
-    /// Returns the text of a percentile, which is an upper bound because of the buckets.
+    /// Returns the text of a percentile, which is the upper bound of its bucket, or of the longest
+    /// duration.
     static func text(_ mark: (label: String, microseconds: Int64)) -> String {
         (mark.label == "longest" ? "" : "≤ ") + Quantity.duration(mark.microseconds)
     }

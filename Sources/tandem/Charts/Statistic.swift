@@ -8,9 +8,10 @@ enum Statistic: String, CaseIterable {
     case size
 }
 
-/// The value of `--stats`, which may be omitted.
+/// The optional value of `--stats`.
 ///
-/// A match is not accepted, so that `log --stats author=setup` counts the matching transactions.
+/// A match is not parsed as the value, so that `log --stats author=setup` counts the matching
+/// transactions.
 struct StatisticArgument: ExpressibleByArgument, CustomStringConvertible {
     let name: String
 
@@ -19,20 +20,20 @@ struct StatisticArgument: ExpressibleByArgument, CustomStringConvertible {
         name = argument
     }
 
-    /// Empty, because the help has no room for the value that is used if none is given.
+    /// Empty, so that the help does not print a default value, for which it has no room.
     var description: String { "" }
 
     /// The statistic with this name; nil for an unknown name, which is reported after parsing.
     var statistic: Statistic? { Statistic(rawValue: name) }
 
-    /// The value if none is given.
+    /// The value of `--stats` alone.
     static let unnamed = StatisticArgument(.entity)
 
     private init(_ statistic: Statistic) { name = statistic.rawValue }
 }
 
 extension MatchField {
-    /// Returns whether a word of the command line is a match: `author=setup`.
+    /// Returns whether a word of the command line is a match, such as `author=setup`.
     static func isMatch(_ word: String) -> Bool {
         guard let sign = word.firstIndex(of: "=") else { return false }
         return MatchField(rawValue: String(word[..<sign])) != nil

@@ -17,7 +17,7 @@ struct StatisticsTable {
     var lines: [String] {
         let rows = statistics.rows
         guard statistics.span != nil else { return [] }
-        // The installation of a model changes no object.
+        // There are no rows if all transactions install models.
         guard !rows.isEmpty else { return summary }
         let columns = columns(rows)
         let names = names(rows)

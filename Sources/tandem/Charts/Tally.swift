@@ -30,7 +30,7 @@ struct Tally<Counts> {
 }
 
 extension Optional {
-    /// The value, or another one if it is nil.
+    /// The wrapped value, or a default if it is nil.
     fileprivate subscript(or value: Wrapped) -> Wrapped {
         get { self ?? value }
         set { self = newValue }

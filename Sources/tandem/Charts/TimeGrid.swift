@@ -1,16 +1,17 @@
-/// A limited number of columns of equal width over time; the width grows with the time they span.
+/// Divides a span of time into a limited number of columns of equal width.
 ///
-/// Widths are round units of time. Each is a multiple of the previous one, so that columns can be
-/// merged by adding their counts.
+/// The columns widen as the span grows. Widths are round units of time; each is a multiple of the
+/// previous one, so that columns can be merged by adding their counts.
 struct TimeGrid {
     /// The maximum number of columns.
     let limit: Int
     private(set) var level = 0
-    /// The first and last column in use.
+    /// The columns from the first to the last included time.
     private(set) var columns: ClosedRange<Int64>?
 
-    /// Creates a grid without columns; the limit is at least 8, so that the widest columns can span
-    /// all dates.
+    /// Creates a grid without columns.
+    ///
+    /// The limit is raised to 8, so that the widest columns can span all dates.
     init(limit: Int) { self.limit = max(8, limit) }
 
     /// The width of a column in microseconds.
@@ -26,17 +27,17 @@ struct TimeGrid {
         return short + clock + days
     }()
 
-    /// Returns the column of a time in microseconds since 1970, which is clamped to the years 1 to
-    /// 9999.
+    /// Returns the column of a time in microseconds since 1970; the time is clamped to the years 1
+    /// to 9999.
     func column(_ time: Int64) -> Int64 {
         Self.floor(min(max(time, Self.times.lowerBound), Self.times.upperBound), width)
     }
 
-    /// The years 1 to 9999, which prevents overflows.
+    /// The years 1 to 9999, a range in which no computation overflows.
     private static let times: ClosedRange<Int64> =
         -62_135_596_800_000_000...253_402_300_799_999_999
 
-    /// Includes a time; returns the number of columns to merge into one, or 1 for none.
+    /// Includes a time, and returns the number of old columns in one new column.
     mutating func include(_ time: Int64) -> Int64 {
         let before = width
         var found = range(with: column(time))

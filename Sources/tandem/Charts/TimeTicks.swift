@@ -2,12 +2,12 @@ import TandemIO
 
 /// The ticks of a time axis, with their labels.
 ///
-/// Ticks are at round local times by the UTC offset at the beginning. Their spacing stays the same
-/// when summer time begins or ends.
+/// Ticks are at round local times, computed with the UTC offset at the start of the axis. Their
+/// spacing is constant, even if summer time begins or ends within the axis.
 struct TimeTicks {
     /// A tick of the axis.
     struct Tick: Equatable {
-        /// Microseconds since 1970.
+        /// The time in microseconds since 1970.
         var time: Int64
         var label: String
         /// The day, if it differs from that of the previous tick.

@@ -1,16 +1,16 @@
 import Tandem
 
-/// The times of transactions, by entity and by author, as a picture needs them.
+/// Counts of transactions over time, by entity and by author, for a chart.
 ///
-/// Counts are held for a bounded number of columns and names, regardless of the journal's length.
+/// The number of columns and names is bounded, regardless of the journal's length.
 struct Timeline {
-    /// The maximum number of names that are counted separately; a picture shows fewer.
+    /// The maximum number of names that are counted separately; a chart shows fewer.
     static let names = 64
     private typealias Counts = [Int64: Int]
     private(set) var grid: TimeGrid
     private(set) var span: TransactionSpan?
     private(set) var transactions = 0
-    /// The number of transactions that are parts of batches.
+    /// The number of transactions that belong to batches.
     private(set) var batches = 0
     private(set) var changes = 0
     /// The times from each transaction to the next.
@@ -20,7 +20,7 @@ struct Timeline {
     private var authors = Tally(limit: names, zero: Counts())
     private var last: Int64?
 
-    /// Creates an empty timeline for a picture with a maximum number of columns.
+    /// Creates an empty timeline for a chart with at most `columns` columns.
     init(columns: Int) { grid = TimeGrid(limit: columns) }
 
     /// Counts a transaction.
@@ -62,7 +62,7 @@ struct Timeline {
 
     // MARK: Lanes
 
-    /// A line of a picture: a count for each of its columns.
+    /// A lane of a chart, with a count for each column.
     struct Lane: Equatable {
         var name: String
         var counts: [Int]
@@ -71,28 +71,28 @@ struct Timeline {
         var most: Int { counts.max() ?? 0 }
     }
 
-    /// Returns the columns that a picture shows; a short range gets empty columns on both sides.
+    /// Returns the columns to show; a short range is padded with empty columns on both sides.
     func shown(atLeast least: Int) -> ClosedRange<Int64>? {
         guard let columns = grid.columns else { return nil }
         let missing = max(0, Int64(least) - (columns.upperBound - columns.lowerBound + 1))
         return (columns.lowerBound - missing / 2)...(columns.upperBound + (missing + 1) / 2)
     }
 
-    /// Returns the counts of all transactions.
+    /// Returns the lane of all transactions.
     func all(in columns: ClosedRange<Int64>) -> Lane { Self.lane("all", total, columns) }
 
-    /// Returns the changes of the entities with the most changes.
+    /// Returns the lanes of the entities with the most changes.
     func entities(_ most: Int, in columns: ClosedRange<Int64>) -> [Lane] {
         Self.lanes(entities, most, columns)
     }
 
-    /// Returns the transactions of the authors with the most transactions.
+    /// Returns the lanes of the authors with the most transactions.
     func authors(_ most: Int, in columns: ClosedRange<Int64>) -> [Lane] {
         Self.lanes(authors, most, columns)
     }
 
-    /// Returns at most `most` lanes, highest totals first; the last combines the rest if there are
-    /// more.
+    /// Returns at most `most` lanes, highest totals first; the last lane combines the remaining
+    /// names.
     private static func lanes(
         _ tally: Tally<Counts>, _ most: Int, _ columns: ClosedRange<Int64>
     ) -> [Lane] {

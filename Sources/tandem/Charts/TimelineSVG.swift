@@ -1,9 +1,9 @@
 import Tandem
 
-/// A timeline as an SVG picture, light or dark as the reader prefers, without scripts or external
-/// content.
+/// A timeline as an SVG image without scripts or external content.
 ///
-/// Names are cut to their space, in a monospaced font, so that nothing overlaps.
+/// Colours follow the viewer's preference for light or dark. The font is monospaced, and names are
+/// cut to the available width, so that nothing overlaps.
 struct TimelineSVG {
     let timeline: Timeline
     let timelineStyle: TimelineStyle
@@ -11,7 +11,7 @@ struct TimelineSVG {
     /// The vertical coordinate reached so far.
     private var y = 0.0
 
-    /// The number of columns for which the picture has space.
+    /// The maximum number of columns that fit the image.
     static let columns = 240
     private static let fewestColumns = 24
     private static let lanes = 10
@@ -27,7 +27,7 @@ struct TimelineSVG {
         (self.timeline, self.timelineStyle) = (timeline, timelineStyle)
     }
 
-    /// Returns the picture's source, without panels if there are no transactions.
+    /// Returns the source of the image; it has no panels if there are no transactions.
     static func text(_ timeline: Timeline, _ timelineStyle: TimelineStyle) -> String {
         var picture = TimelineSVG(timeline, timelineStyle)
         picture.draw()
@@ -105,7 +105,7 @@ struct TimelineSVG {
         y += 6
     }
 
-    /// Draws the grid of a lane, and moves to its lower end.
+    /// Draws the grid of a lane, and moves `y` to the lane's lower edge.
     private mutating func panel(height: Double, _ ticks: [Tick]) {
         var lines = ""
         for tick in ticks { lines += "M\(Self.point(tick.x, y))v\(SVGWriter.number(height))" }
@@ -116,7 +116,7 @@ struct TimelineSVG {
             ["class": "grid", "d": "M\(Self.point(Self.left, y))H\(SVGWriter.number(Self.right))"])
     }
 
-    /// Draws the columns of a lane, from the current vertical coordinate upwards.
+    /// Draws the columns of a lane upwards from `y`.
     private mutating func bars(
         _ lane: Timeline.Lane, most: Int, height: Double, _ kind: String
     ) {

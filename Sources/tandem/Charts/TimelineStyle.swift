@@ -1,7 +1,8 @@
-/// The formatting options and additional content of a timeline.
+/// The options and additional content with which a timeline is drawn.
 struct TimelineStyle {
     var isUTC = false
-    /// The selecting options as they were written; empty if there are none.
+    /// The options that selected the transactions, as on the command line; empty if there were
+    /// none.
     var selection = ""
     var durations: SaveDurations
 

@@ -1,6 +1,6 @@
 import Tandem
 
-/// A timeline for a terminal, with a line of block characters for each lane.
+/// A timeline as text for a terminal, with a line of block characters for each lane.
 struct TimelineText {
     let timeline: Timeline
     let timelineStyle: TimelineStyle
@@ -12,7 +12,7 @@ struct TimelineText {
     /// The width of a time below the columns, with a space after it.
     private static let tickCells = 14
 
-    /// Returns the number of columns that fit a terminal of a width.
+    /// Returns the number of columns that fit into a terminal of this width.
     static func columns(_ width: Int) -> Int { max(10, width - nameCells - numberCells - 2) }
 
     /// Returns the lines: headings, all transactions, entities, authors, the axis, and durations.
@@ -47,8 +47,8 @@ struct TimelineText {
             + Quantity.count(lane.total).right(inCells: Self.numberCells)
     }
 
-    /// Returns the times below their columns, as far as there is space, and the days below the
-    /// times.
+    /// Returns a line with the times of ticks, and a line with their days; omits times that would
+    /// overlap.
     private func axis(_ columns: ClosedRange<Int64>, _ wide: Int) -> [String] {
         let start = columns.lowerBound * timeline.grid.width
         let end = (columns.upperBound + 1) * timeline.grid.width

@@ -1,11 +1,12 @@
 import Tandem
 
-/// The range of a picture, in positions and in time.
+/// The range of the counted transactions, in positions and in time.
 struct TransactionSpan: Equatable {
     private(set) var first: UInt64
     private(set) var last: UInt64
-    /// The earliest time in microseconds since 1970; not the first transaction's if a clock was set
-    /// back.
+    /// The earliest time in microseconds since 1970.
+    ///
+    /// It is not the time of the first transaction if a clock was set back.
     private(set) var earliest: Int64
     private(set) var latest: Int64
 

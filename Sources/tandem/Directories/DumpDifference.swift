@@ -1,7 +1,7 @@
 import TandemIO
 import TandemStore
 
-/// Compares the dumps of two stores without holding either in memory.
+/// Compares the dumps of two stores line by line, without loading either into memory.
 final class DumpDifference {
     /// The maximum number of reported lines; one difference often causes a thousand others.
     static let linesTold = 20
@@ -17,7 +17,9 @@ final class DumpDifference {
         self.files = files
     }
 
-    /// Returns a sentence for each line that differs or is in only one dump.
+    /// Returns a message for each line that differs or is in only one dump.
+    ///
+    /// `journal` is a store that was built by replaying the journal.
     func compare(_ store: Store, _ journal: Store) throws -> [String] {
         try write(journal)
         let expected = DumpLines(try files.open(path, .read))
@@ -28,15 +30,18 @@ final class DumpDifference {
                 guard failure == nil else { return }
                 let line = DumpLine(text)
                 while let wanted = next, wanted.order < line.order {
-                    report("the journal determines \(wanted.text), which the store lacks")
+                    report("the store lacks \(wanted.text), which a replay of the journal produces")
                     next = try expected.next()
                 }
                 guard let wanted = next, wanted.order == line.order else {
                     return report(
-                        "the store has \(line.text), which the journal does not determine")
+                        "the store has \(line.text), which a replay of the journal does not produce"
+                    )
                 }
                 if wanted.text != line.text {
-                    report("the store has \(line.text), but the journal determines \(wanted.text)")
+                    report(
+                        "the store has \(line.text), but a replay of the journal produces \(wanted.text)"
+                    )
                 }
                 next = try expected.next()
             } catch {
@@ -45,7 +50,7 @@ final class DumpDifference {
         }
         if let failure { throw failure }
         while let wanted = next {
-            report("the journal determines \(wanted.text), which the store lacks")
+            report("the store lacks \(wanted.text), which a replay of the journal produces")
             next = try expected.next()
         }
         let rest = found - told.count
@@ -80,11 +85,11 @@ final class DumpDifference {
     }
 }
 
-/// A line of a dump, with its rank in the dump's order.
+/// A line of a dump, with its sort key in the dump's order.
 struct DumpLine {
     private static let kinds = ["position", "model", "row", "link", "unique", "blob"]
     private let full: String
-    /// The rank of the line.
+    /// The sort key of the line.
     let order: Order
 
     /// The order of a dump: by table, then by the bytes of the key.
@@ -101,11 +106,11 @@ struct DumpLine {
         full = text
         let words = text.split(separator: " ", maxSplits: 2)
         let table = Self.kinds.firstIndex(of: words.first.map(String.init) ?? "") ?? 0
-        // Position and model occur only once.
+        // A dump has one line with the position and one with the model.
         order = Order(table: table, key: table < 2 || words.count < 2 ? "" : String(words[1]))
     }
 
-    /// The line; a long one is cut.
+    /// The line; if it has more than 100 bytes, its first 99 characters and an ellipsis.
     var text: String { full.utf8.count > 100 ? full.prefix(99) + "…" : full }
 }
 

@@ -17,7 +17,7 @@ struct IndexVerification {
                 VerifyProblem(
                     kind: .index, path: check.path(of: first), positions: first...(next - 1),
                     message:
-                        "\(problem); remove the file, and the daemon creates the index again when it starts"
+                        "\(problem); remove the file, and the daemon rebuilds the index when it starts"
                 )
             }
         }
@@ -25,7 +25,7 @@ struct IndexVerification {
 }
 
 extension PayloadKeys {
-    /// The keys by which an index finds a transaction, computed as in the daemon.
+    /// Computes the index keys of a transaction as the daemon does.
     static let ofTransaction: PayloadReading = { payload in
         EncodedTransaction.touched(by: payload).map {
             PayloadKeys(groups: $0.entities, members: $0.objects, stamp: $0.time)

@@ -8,7 +8,7 @@ struct JournalFolder {
     let path: String
     private let files = RealFileSystem()
 
-    /// The remedy for a directory whose journal has lost transactions.
+    /// The remedy for a journal that is missing or has lost transactions.
     static let salvage =
         "stop the daemon, and run `tandem salvage DIR --to NEW`, which keeps all that is readable"
 
@@ -26,8 +26,8 @@ struct JournalFolder {
         }.sorted { $0.first < $1.first }
     }
 
-    /// Returns the missing positions before the first segment that were never trimmed; nil if there
-    /// are none.
+    /// Returns the positions before the first segment that are missing although they were not
+    /// trimmed, or nil if there are none.
     func missing(before first: UInt64) -> (positions: ClosedRange<UInt64>, message: String)? {
         OldestPosition(path, files).missing(before: first)
     }
@@ -38,9 +38,10 @@ struct JournalFolder {
         return path + "/" + String(repeating: "0", count: 16 - digits.count) + digits + ".journal"
     }
 
-    /// Returns the segments in the form that retention uses.
+    /// Returns the segments with their positions and sizes, as input for retention.
     ///
-    /// In a damaged journal, a segment ends before the first position of the next one.
+    /// A segment is assumed to end before the first position of the next one, even if batches are
+    /// missing between them.
     func sizes() throws -> [JournalSegment] {
         let segments = try segments()
         guard !segments.isEmpty else { return [] }
@@ -61,7 +62,8 @@ struct JournalFolder {
         return reader.following.map { $0 - 1 }
     }
 
-    /// Returns the segments that are unreadable from the start, each with the gap found there.
+    /// Returns the segments whose header or first batch is unreadable, each with the gap found
+    /// there.
     func damagedBeginnings() throws -> [(first: UInt64, gap: JournalReader.Gap)] {
         try segments().compactMap { first, _ in
             let reader = JournalReader(directory: path, fileSystem: files, from: first)
@@ -116,8 +118,8 @@ struct JournalFolder {
             return total + (segment.first == end.segment ? end.offset : whole)
         }
         for (first, name) in copied {
-            // Bytes written after the reader reached the end are not copied, so the copy has no
-            // gap.
+            // Bytes written after the reader reached the end are not copied, so that the copy ends
+            // with a complete batch.
             try FileCopy.copy(
                 "\(path)/\(name)", to: "\(folder)/\(name)",
                 bytes: first == end.segment ? end.offset : nil, files
@@ -151,8 +153,7 @@ struct JournalFolder {
         }
     }
 
-    /// Returns a reader that has read all transactions from a position on; throws if there is a
-    /// gap.
+    /// Reads all transactions from a position on; returns the reader, or throws if there is a gap.
     private func readThrough(from position: UInt64) throws -> JournalReader {
         let reader = JournalReader(directory: path, fileSystem: files, from: position)
         while let item = try reader.next() {
@@ -168,7 +169,7 @@ struct JournalFolder {
         guard try !segments().isEmpty else {
             throw CommandFailure(
                 "there is no journal in \(path); -D takes the directory of a store, and "
-                    + "`tandem restore` brings a backup back")
+                    + "`tandem restore` creates one from a backup")
         }
         var options = JournalOptions()
         if let segmentBytes { options.segmentBytes = segmentBytes }

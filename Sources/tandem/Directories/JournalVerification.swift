@@ -4,7 +4,7 @@ import TandemJournal
 
 /// Reads a whole journal, with or without a running daemon, and collects its problems.
 final class JournalVerification {
-    /// The number of problems that are kept; further ones are only counted.
+    /// The maximum number of problems in the list; further problems are only counted.
     static let problemsKept = 1_000
 
     private let folder: JournalFolder
@@ -17,18 +17,17 @@ final class JournalVerification {
     /// The first position, and the position after the last one.
     private(set) var first: UInt64 = 1
     private(set) var next: UInt64 = 1
-    /// The log and epoch of the last segment, even without transactions; nil if no segment is
-    /// readable.
+    /// The log and epoch of the last segment, which may be empty; nil if no segment is readable.
     private(set) var identity: LogIdentity?
-    /// An incomplete batch at the end: being written now, or left by a process that died.
+    /// The reason why the last batch is incomplete: it is being written, or its writer died.
     private(set) var torn: String?
     /// The end offset of the batches in each segment that was read without a gap.
     private var ends: [UInt64: UInt64] = [:]
 
     init(_ folder: JournalFolder) { self.folder = folder }
 
-    /// Reads everything; throws ``CommandFailure`` if there is no journal or a file can't be
-    /// opened.
+    /// Reads and checks the whole journal; throws ``CommandFailure`` if there is none, or if a file
+    /// can't be opened.
     func run(_ progress: ProgressBar) throws {
         let sizes = try mapped { try folder.sizes() }
         guard let oldest = sizes.first else {
@@ -66,7 +65,7 @@ final class JournalVerification {
         progress.update(min(bytes, passed + (reader.end?.offset ?? 0)), of: bytes)
     }
 
-    /// Returns the next item; throws if the journal is trimmed meanwhile, which is not damage.
+    /// Returns the next item; throws if the journal was trimmed meanwhile, which is not damage.
     private func item(of reader: JournalReader) throws -> JournalReader.Item? {
         do throws(JournalError) {
             return try reader.next()
@@ -76,7 +75,7 @@ final class JournalVerification {
     }
 
     private static var trimmed: CommandFailure {
-        CommandFailure("the journal was trimmed while it was read; run it again")
+        CommandFailure("the journal was trimmed while it was read; run the command again")
     }
 
     private func record(_ problem: VerifyProblem) {
@@ -129,7 +128,7 @@ final class JournalVerification {
                 message: "transaction \(entry.position) is unusable: \(what)"))
     }
 
-    /// Checks the identity of a segment: the same log as its predecessor, and no older epoch.
+    /// Checks that a segment belongs to the same log as its predecessor, and to no older epoch.
     private func checkIdentity(_ reader: JournalReader, _ path: String) {
         guard let new = reader.identity else { return }
         defer { identity = new }
@@ -138,7 +137,7 @@ final class JournalVerification {
             record(
                 VerifyProblem(
                     kind: .identity, path: path,
-                    message: "segment is of another log than the previous one"))
+                    message: "segment belongs to another log than the previous segment"))
         } else if new.epoch < old.epoch {
             record(
                 VerifyProblem(
@@ -148,7 +147,8 @@ final class JournalVerification {
         }
     }
 
-    /// Checks that only zeros follow the batches of each finished segment, as the daemon requires.
+    /// Checks that only zeros follow the batches of each finished segment; the daemon refuses other
+    /// bytes.
     private func checkBehindBatches(_ sizes: [JournalSegment]) throws {
         for segment in sizes.dropLast() {
             let path = folder.path(ofSegment: segment.first)

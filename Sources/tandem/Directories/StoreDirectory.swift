@@ -3,11 +3,11 @@ import Tandem
 import TandemIO
 import TandemStore
 
-/// The options that select the store for verbs that read or repair it without the daemon.
+/// The options of verbs that read or repair a store's directory without the daemon.
 struct StoreDirectory: ParsableArguments {
     @Option(
         name: [.customShort("D"), .long],
-        help: "The directory of the store (TANDEM_STORE), else that of --name.")
+        help: "The store's directory (TANDEM_STORE), else that of --name.")
     var directory: String?
 
     @Option(help: "The daemon's name (TANDEM_NAME), else `default`.")
@@ -45,7 +45,8 @@ struct StoreDirectory: ParsableArguments {
 
 /// Verifies a backup.
 ///
-/// The failure says whether the directory is missing, is not readable, or belongs to a store.
+/// Throws a failure that names the problem: the directory is missing or not readable, belongs to a
+/// store, or the backup is damaged.
 func verifiedBackup(
     _ path: String, progress: (_ done: UInt64, _ total: UInt64) -> Void
 ) throws -> BackupManifest {

@@ -20,14 +20,14 @@ struct StoreFolder {
         guard RealFileSystem().exists(store + "/data.mdb") else {
             throw CommandFailure(
                 "there is no store in \(path); -D takes the directory of a store, and "
-                    + "`tandem rebuild` makes one from a journal")
+                    + "`tandem rebuild` builds one from a journal")
         }
         return try mapped { try Store.openForReading(path: store) }
     }
 
     /// Throws a failure with the exit code for "denied" if this user may not list a directory.
     ///
-    /// A directory that does not exist is accepted.
+    /// Other errors are ignored, such as that of a directory that does not exist.
     static func checkAccess(_ path: String) throws {
         do {
             _ = try RealFileSystem().list(path)

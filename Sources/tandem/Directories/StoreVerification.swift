@@ -9,7 +9,9 @@ struct StoreStanding {
     var identity: StoreIdentity
     var position: UInt64
 
-    /// Reads a store, without a lock file if it `isPrivate`; nil if there is none.
+    /// Reads a store; nil if there is none.
+    ///
+    /// If `isPrivate`, no other process uses the store, and no lock file is needed.
     init?(_ folder: StoreFolder, isPrivate: Bool = false) throws {
         guard RealFileSystem().exists(folder.store + "/data.mdb") else { return nil }
         let store =
@@ -22,7 +24,7 @@ struct StoreStanding {
         position = store.appliedPosition
     }
 
-    /// Returns the contradictions between the store and a journal that was read after it.
+    /// Returns the contradictions between the store and a journal, which was read after the store.
     func problems(_ journal: JournalVerification) -> [VerifyProblem] {
         func problem(_ message: String) -> VerifyProblem {
             VerifyProblem(kind: .store, path: path, message: message)
@@ -30,7 +32,7 @@ struct StoreStanding {
         var found: [VerifyProblem] = []
         if let log = journal.identity {
             if log.high != identity.log.high || log.low != identity.log.low {
-                found.append(problem("the store is of another log than the journal"))
+                found.append(problem("the store belongs to another log than the journal"))
             } else if log.epoch < identity.epoch {
                 found.append(
                     problem(
@@ -54,11 +56,11 @@ struct StoreStanding {
     }
 }
 
-/// Builds a store from the journal in a scratch directory, and compares it with a copy of the
-/// existing one.
+/// Builds a store from the journal in a scratch directory, and compares the result with a copy of
+/// the existing store.
 struct DeepVerification {
     let folder: StoreFolder
-    /// The directory of a backup to start from.
+    /// The directory of a backup to start from; nil to replay the journal from position 1.
     let backup: String?
     /// The directory of the two temporary stores, each about as large as the store; removed at the
     /// end.
@@ -73,8 +75,8 @@ struct DeepVerification {
 
     /// Returns the differences in the order of the dump, and the position of the comparison.
     ///
-    /// Throws ``CommandFailure`` if the journal does not reach back far enough. Cost: applies the
-    /// whole journal.
+    /// Throws ``CommandFailure`` if the journal does not reach back far enough. Cost: one replay of
+    /// the whole journal.
     func run(_ progress: ProgressBar) throws -> (position: UInt64, problems: [VerifyProblem]) {
         try mapped {
             guard !files.exists(scratch) else {
@@ -103,8 +105,8 @@ struct DeepVerification {
 
     /// Returns the contradictions within the store, as `check` finds them.
     ///
-    /// The comparison with the journal misses a derived value or count that is also wrong in the
-    /// journal.
+    /// The comparison with a replay does not find a derived value or count that is also wrong in
+    /// the journal.
     private func faults(of store: Store, _ path: String) throws -> [VerifyProblem] {
         let bar = ProgressBar("check the store")
         defer { bar.end() }
@@ -133,10 +135,10 @@ struct DeepVerification {
         guard start <= last else {
             throw CommandFailure(
                 "the backup \(backup ?? "") is at position \(start), after the store's position \(last); use an "
-                    + "older one")
+                    + "older backup")
         }
         if let manifest, manifest.identity.log != old.identity.log {
-            throw CommandFailure("the backup \(backup ?? "") is of another log than the store")
+            throw CommandFailure("the backup \(backup ?? "") belongs to another log than the store")
         }
         _ = try StoreRebuild(path: scratch + "/new").run(
             identity: old.identity, through: last, snapshot: backup.map { $0 + "/store/data.mdb" }

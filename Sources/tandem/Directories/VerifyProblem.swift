@@ -1,6 +1,6 @@
 import Tandem
 
-/// A problem of a journal or store, with its file and location.
+/// A problem of a journal, store or backup, with its file and location.
 struct VerifyProblem: Hashable {
     /// The kinds of problems, for scripts.
     enum Kind: String {
@@ -8,16 +8,16 @@ struct VerifyProblem: Hashable {
         case gap
         /// Bytes after the batches of a finished segment.
         case garbage
-        /// A transaction that is unreadable or has another position than expected.
+        /// A transaction that is unreadable or has an unexpected position.
         case transaction
-        /// A segment of another log, or of an older epoch than its predecessor.
+        /// A segment that belongs to another log or an older epoch than its predecessor.
         case identity
         /// An index that is unusable or contradicts its segment.
         case index
         /// A store that is missing, belongs to another log, or has a position that does not fit the
         /// journal.
         case store
-        /// A difference between the store and the state that the journal determines.
+        /// A difference between the store and a replay of the journal.
         case difference
     }
 

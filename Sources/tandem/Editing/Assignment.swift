@@ -16,7 +16,7 @@ struct Assignment {
     init(_ argument: String) throws {
         guard let sign = argument.firstIndex(of: "=") else {
             throw CommandFailure(
-                "`\(argument)` is not an assignment; give NAME=VALUE, or NAME= for no value",
+                "`\(argument)` is not an assignment; give NAME=VALUE, or NAME= for null",
                 code: 2)
         }
         let before = argument[..<sign]
@@ -26,7 +26,7 @@ struct Assignment {
     }
 }
 
-/// The op of a save for some assignments, in the bridge's format.
+/// Builds the op of a save from assignments, in the bridge's format.
 @MainActor struct AssignedOp {
     private let context: ManagedObjectContext
     private let model: CompiledModel
@@ -49,7 +49,7 @@ struct Assignment {
         self.isInsert = isInsert
     }
 
-    /// Returns the op, with a member for its verb and subject.
+    /// Returns the op; `subject` is the value of the key `verb`: an entity or an object's id.
     func json(_ verb: String, _ subject: String) -> JSON {
         .object(members.mapValues { .object($0) }.merging([verb: .string(subject)]) { $1 })
     }
@@ -86,7 +86,7 @@ struct Assignment {
                 "a new \(entity.name) has no \(property.name) to remove; leave out \(property.name)-=",
                 code: 2)
         }
-        // A new object has only the members that are added to it.
+        // A new object has no members yet, so adding members sets all of them.
         let verb =
             isInsert || assignment.operation == .set
             ? "set" : assignment.operation == .add ? "add" : "remove"
@@ -106,8 +106,8 @@ struct Assignment {
         return ValueText.json(value, model)
     }
 
-    /// Returns the object of a text: `Team/3`, or `name:Qatar` by a unique attribute of the
-    /// destination.
+    /// Returns the id of the object that a text names: `Team/3`, or `name:Qatar` by a unique
+    /// attribute of the destination.
     private func link(_ text: String, _ property: CompiledProperty) throws -> JSON {
         if ObjectID(text) != nil { return .string(text) }
         guard let destination = (property.relationship?.destination).flatMap(model.entity(tagged:))
@@ -127,8 +127,8 @@ struct Assignment {
         self.entity = entity
     }
 
-    /// Returns the object of a text such as `name:Qatar`; throws ``CommandFailure`` if there is
-    /// none.
+    /// Returns the id of the object that a text such as `name:Qatar` names; throws
+    /// ``CommandFailure`` if there is none.
     func id(_ text: String, for property: String) throws -> ObjectID {
         let names = entity.uniqueness.filter { $0.properties.count == 1 }.map { $0.properties[0] }
         guard let colon = text.firstIndex(of: ":"), names.contains(String(text[..<colon])),

@@ -6,9 +6,9 @@ struct InsertCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "insert", abstract: "Insert one object and print its id.",
         discussion: """
-            Each NAME=VALUE sets a property to a value of its type in the model. NAME= sets no value, and NAME='""' \
+            Each NAME=VALUE sets a property; the model determines how VALUE is parsed. NAME= sets null, and NAME='""' \
             an empty text. A link is an id, such as team=Team/3, or a unique attribute of its destination, such as \
-            team=name:Qatar. Members of a to-many relationship are given one by one, as players+=Player/4.
+            team=name:Qatar. Members of a to-many relationship are added one by one, as players+=Player/4.
             """)
 
     @OptionGroup var global: GlobalOptions
@@ -29,7 +29,7 @@ struct InsertCommand: ParsableCommand {
     }
 }
 
-/// `tandem update`: changes values of one object.
+/// `tandem update`: changes one object.
 struct UpdateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "update", abstract: "Change one object and print its id.",
@@ -83,7 +83,7 @@ struct DeleteCommand: ParsableCommand {
     }
 }
 
-/// One save from the shell.
+/// The save of `tandem insert`, `update` or `delete`.
 @MainActor private struct Edit {
     private let context: ManagedObjectContext
     private let model: CompiledModel
@@ -94,8 +94,9 @@ struct DeleteCommand: ParsableCommand {
         context = container.makeContext(name: verb)
     }
 
-    /// Returns the id of an existing object, which is loaded so that the save detects concurrent
-    /// changes.
+    /// Returns the id of an existing object.
+    ///
+    /// The object is loaded, so that the save detects concurrent changes.
     func existing(_ text: String) throws -> ObjectID {
         guard let id = ObjectID(text) else {
             throw CommandFailure.notAnObject(text)

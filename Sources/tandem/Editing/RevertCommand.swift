@@ -6,11 +6,11 @@ struct RevertCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "revert", abstract: "Undo a transaction by a new save.",
         discussion: """
-            Inserted objects are deleted, and values and links are set back. Deleted objects are inserted again, with \
+            Inserted objects are deleted, and values and links are restored. Deleted objects are inserted again, with \
             new ids and as the last members of ordered relationships. A later change of the same value is a conflict, \
             and so is a unique value that another object has now. If there are conflicts, all are listed, nothing is \
             saved, and the exit code is 1. A transaction can be reverted once; to revert it again, revert its revert \
-            first. The journal records in the save id which transaction a save reverts.
+            first. The save id of a revert contains the position of the reverted transaction.
             """)
 
     @OptionGroup var global: GlobalOptions
@@ -33,7 +33,7 @@ struct RevertCommand: ParsableCommand {
     }
 }
 
-/// One call of `tandem revert`: prepares the edits, then saves them and prints them.
+/// One run of `tandem revert`: prepares the edits, saves them and prints them.
 @MainActor final class RevertRun {
     private let number: UInt64
     private let isDryRun: Bool
@@ -43,7 +43,7 @@ struct RevertCommand: ParsableCommand {
     private let log: RevertLog
     private var revert: Revert
 
-    /// Reads the transaction and the later ones, and makes the edits in a context of its own.
+    /// Reads the transaction and all later ones, and makes the edits in a new context.
     init(
         of number: UInt64, isDryRun: Bool, _ source: any LogSource,
         _ container: PersistentContainer
@@ -57,7 +57,8 @@ struct RevertCommand: ParsableCommand {
         try revert.prepare(entry, log, isDryRun: isDryRun)
     }
 
-    /// Saves the edits, unless it is a dry run, and prints them; throws a failure for conflicts.
+    /// Saves the edits, except in a dry run, and prints them; throws a failure if there are
+    /// conflicts.
     func finish() throws {
         if revert.conflicts.isEmpty, !context.hasChanges {
             return printLine("nothing to revert: later transactions undid all changes")
@@ -81,7 +82,7 @@ struct RevertCommand: ParsableCommand {
                 + "\(Quantity.count(conflicts.count, "conflict")); \(outcome)")
     }
 
-    /// Reverts this revert, and returns a description of the outcome.
+    /// Reverts the revert at position `own`, and returns a description of the outcome.
     private func undo(_ own: UInt64) throws -> String {
         let run = try RevertRun(of: own, isDryRun: false, source, container)
         guard let undone = try run.revert.save(run.log) else {
@@ -117,9 +118,9 @@ struct RevertCommand: ParsableCommand {
 @MainActor struct Revert {
     private let context: ManagedObjectContext
     private let model: CompiledModel
-    /// The new objects in place of those that the transaction deleted, by their old numbers.
+    /// The new objects that replace the deleted ones, by the numbers of the deleted ones.
     private var returned: [ObjectNumber: ManagedObject] = [:]
-    /// The former ids of deleted objects, by the ids of the new objects in their places.
+    /// The ids of deleted objects, by the ids of the new objects that replace them.
     private var oldIDs: [ObjectID: String] = [:]
     private var laterLinks: Set<ChangedLink> = []
     private(set) var conflicts: [String] = []
@@ -133,7 +134,7 @@ struct RevertCommand: ParsableCommand {
 
     /// Makes all edits in the context, or records conflicts.
     ///
-    /// A dry run does not print ids of new objects.
+    /// In a dry run, the lines do not contain the ids of new objects.
     mutating func prepare(_ entry: LogEntry, _ log: RevertLog, isDryRun: Bool) throws {
         if let earlier = log.revert { return addRevert(of: log.position, by: earlier) }
         laterLinks = log.laterLinks
@@ -166,7 +167,7 @@ struct RevertCommand: ParsableCommand {
 
     /// Saves the edits and returns the position.
     ///
-    /// If another process has changed something meanwhile, records conflicts and returns nil.
+    /// Records conflicts and returns nil if the daemon rejects the save because of later changes.
     mutating func save(_ log: RevertLog) throws -> Position? {
         guard conflicts.isEmpty else { return nil }
         do {
@@ -180,7 +181,7 @@ struct RevertCommand: ParsableCommand {
             }
         } catch let error as TandemError where error.code == .uniqueness {
             try checkUniqueValues()
-            // The other object may have been changed again.
+            // The other object may no longer have the value.
             if conflicts.isEmpty { add(error.problems) }
         } catch let error as TandemError where error.code == .validation {
             add(error.problems)
@@ -205,8 +206,8 @@ struct RevertCommand: ParsableCommand {
         }
     }
 
-    /// Returns the id under which an object is known: a new object has the id of its deleted
-    /// predecessor.
+    /// Returns the id to print for an object; for a new object, that is the id of the deleted
+    /// object that it replaces.
     private func name(of id: ObjectID) -> String { oldIDs[id] ?? "\(id)" }
 
     /// Records a conflict for each value that violates a rule of the current model.
@@ -253,9 +254,8 @@ struct RevertCommand: ParsableCommand {
         return request
     }
 
-    /// Returns whether objects can be edited.
-    ///
-    /// Records a conflict for each object that was deleted after it was loaded.
+    /// Returns whether no object was deleted after it was loaded; records a conflict for each one
+    /// that was.
     private mutating func areEditable(_ objects: ManagedObject...) -> Bool {
         let deleted = objects.filter(\.isDeleted)
         for object in deleted { addDeletion(of: "\(object.id)") }
@@ -322,7 +322,7 @@ struct RevertCommand: ParsableCommand {
         _ old: CompiledModel
     ) throws {
         guard let present = present(property, of: object, id) else { return }
-        // A derived value follows from other properties, which are undone as well.
+        // A derived value is computed from other properties, which are undone as well.
         if present.derivation != nil { return }
         guard let target = value.reference else {
             let content = try context.withContent(value)
@@ -342,7 +342,7 @@ struct RevertCommand: ParsableCommand {
         if areEditable(object, other) { object.setObject(other, for: present.name) }
     }
 
-    /// Undoes the links whose inverse is to-many; other links follow from to-one relationships.
+    /// Undoes the links whose inverse is to-many; undoing the to-one inverse undoes all others.
     private mutating func undoLinks(
         _ change: Change, _ entity: CompiledEntity, of object: ManagedObject, _ id: String,
         _ old: CompiledModel
@@ -432,7 +432,7 @@ struct RevertCommand: ParsableCommand {
 }
 
 extension CompiledProperty {
-    /// The name that the property had before the last change of the model, if it was renamed.
+    /// The property's previous name, as declared in the model; nil if it was not renamed.
     fileprivate var renamedFrom: String? {
         attribute?.renamedFrom ?? relationship?.declaration.renamedFrom
     }

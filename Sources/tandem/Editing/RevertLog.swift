@@ -1,11 +1,10 @@
 import Tandem
 
-/// The log's information on a transaction to be reverted: its earlier reverts, and later changes of
-/// its links.
+/// The earlier reverts of a transaction, and later changes of its links, as read from the log.
 ///
-/// The save id of a revert contains the position of the reverted transaction. So the log shows
-/// which transactions were reverted, and the daemon carries out only one of two simultaneous
-/// reverts by one user.
+/// The save id of a revert contains the position of the reverted transaction. This shows which
+/// transactions were reverted, and makes the daemon carry out only one of two simultaneous reverts
+/// by one user.
 struct RevertLog {
     /// The position of the transaction.
     let position: UInt64
@@ -14,8 +13,8 @@ struct RevertLog {
     private(set) var revert: UInt64?
     /// The save id of the next revert of the transaction.
     ///
-    /// It also contains the position of the previous revert, if any. That one was itself reverted,
-    /// and the new revert must not be taken for a retry of it.
+    /// It also contains the position of the previous revert, if any. The previous revert was itself
+    /// reverted, and the new revert must not be taken for a retry of the previous one.
     let saveID: [UInt8]
     /// The links of the transaction that later transactions changed.
     let laterLinks: Set<ChangedLink>
@@ -26,7 +25,7 @@ struct RevertLog {
     /// The content hash of all reverts of a transaction.
     ///
     /// It does not depend on the edits, so that the daemon treats the second of two reverts as a
-    /// retry.
+    /// retry of the first.
     var contentHash: StableHash { StableHash(first: position, second: 0) }
 
     private static let author = "tandem revert"
@@ -49,11 +48,11 @@ struct RevertLog {
         laterLinks = try Self.changed(links, after: position, through: end, source)
     }
 
-    /// Returns a description of what another process saved between the reading of the log and a
-    /// save of the revert, if both contradict each other; nil if nothing does.
+    /// Returns a description of the first conflict between the revert and saves that other
+    /// processes made after the log was read, or nil if there is none.
     ///
-    /// The daemon keeps save ids for each user, so it carries out simultaneous reverts by two
-    /// users. It reports no conflict between two changes of one link.
+    /// The daemon does not detect two kinds of conflicts: simultaneous reverts by two users,
+    /// because save ids are kept for each user, and two changes of one link.
     func conflict(before saved: UInt64, _ source: any LogSource) throws -> String? {
         guard saved > end + 1 else { return nil }
         let reverts = try Self.reverts(after: end, through: saved - 1, source)
@@ -112,7 +111,7 @@ struct RevertLog {
 /// A link that a transaction added or removed.
 struct ChangedLink: Hashable {
     private let owner: ObjectNumber
-    /// The relationship's id, which is the same in every version of the model, unlike a slot.
+    /// The relationship's id; unlike a slot, it is the same in every version of the model.
     private let relationship: UInt16
     private let member: ObjectNumber
 

@@ -1,11 +1,11 @@
-/// Byte counts as people read and type them; a KiB has 1,024 bytes.
+/// Formats and parses byte counts; a KiB has 1,024 bytes.
 enum ByteText {
     private static let units = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"]
 
     /// Returns a text such as `512 bytes`, `1.5 MiB` or `64 MiB`.
     static func text(_ bytes: UInt64) -> String {
         var (number, unit) = (Double(bytes), 0)
-        // A number that would be rounded to 1024 is printed in the next unit.
+        // A number that would be rounded to 1,024 is printed in the next unit.
         while number >= 1_023.95, unit + 1 < units.count {
             number /= 1_024
             unit += 1

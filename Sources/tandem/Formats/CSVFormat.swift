@@ -10,7 +10,7 @@ struct CSVFormat: EntryFormat {
 
     init(fields: Set<String>?) { self.fields = fields }
 
-    /// All columns, in order.
+    /// The names of all columns, in order.
     static let columns = [
         "position", "time", "author", "context", "uid", "gid", "pid", "unit", "type", "object",
         "property", "before", "after",
@@ -35,7 +35,7 @@ struct CSVFormat: EntryFormat {
                 write(head + object + detail, into: &bytes)
             }
         }
-        // The end of a batch has no changes, but is a transaction.
+        // The transaction that ends a batch has no changes.
         if transaction.changes.isEmpty {
             write(head + ["", "", "", "", ""], into: &bytes)
         }

@@ -1,12 +1,12 @@
 import Tandem
 
-/// An object whose name is needed, as of the position of a transaction.
+/// The key of an object's display name: the object, and the position of a transaction.
 struct ObjectName: Hashable {
     var object: ObjectReference
     var position: UInt64
 }
 
-/// The changes of a transaction in words.
+/// The changes of a transaction as text.
 struct ChangeText {
     let entry: LogEntry
     var style = Style()
@@ -14,7 +14,7 @@ struct ChangeText {
     /// The number of links of a change that are printed in one line.
     private static let linksShown = 8
 
-    /// The first four changes in one line, with the number of those omitted.
+    /// The first four changes in one line, and the number of omitted changes.
     var summary: String {
         if let hash = entry.modelHash { return summary(ofModel: hash) }
         let changes = entry.transaction.changes
@@ -35,7 +35,8 @@ struct ChangeText {
         return install + ": " + shown.joined(separator: "; ")
     }
 
-    /// All searchable text: author, context, unit, and every change with its complete values.
+    /// All text that `log -g` searches: author, context, unit, and every change with complete
+    /// values.
     var everything: String {
         let principal = entry.transaction.principal
         let who = [principal.author, principal.context, principal.unit]

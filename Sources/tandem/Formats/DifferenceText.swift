@@ -1,7 +1,7 @@
 import Tandem
 
-/// A transaction as a readable difference: each property before → after, each link with its
-/// target's name.
+/// A transaction as a difference: the value of each property before → after, and each link with
+/// the name of its target.
 struct DifferenceText {
     let entry: LogEntry
     let logStyle: LogStyle

@@ -1,10 +1,10 @@
 import Tandem
 
-/// The journal's export format: `KEY=value` lines, and an empty line after each transaction.
+/// The format `export`: lines `KEY=value`, and an empty line after each transaction.
 ///
-/// A value of several lines is preceded by its key alone and its length as eight bytes,
-/// little-endian. Each change is a line `change=` with a JSON object; all keys are those of
-/// `-o json`.
+/// The key of a multi-line value is a line of its own, followed by the value's length in bytes (64
+/// bits, little-endian) and the value. Each change is a line `change=` with a JSON object; all keys
+/// are those of `-o json`.
 struct ExportFormat: EntryFormat {
     /// The keys to print; nil for all.
     var fields: Set<String>?

@@ -2,8 +2,8 @@ import Tandem
 
 /// One JSON object per line; its keys are sorted and never renamed.
 ///
-/// The bytes are written directly: building a tree of values for each change costs more than all
-/// other work.
+/// The bytes are written directly, because building a tree of values for each change costs more
+/// than all other work.
 struct JSONFormat: EntryFormat {
     /// The keys to print; nil for all.
     var fields: Set<String>?
@@ -202,7 +202,7 @@ struct JSONFormat: EntryFormat {
 }
 
 extension Change.Kind {
-    /// The names of all kinds.
+    /// The names of all kinds of changes.
     static let words = [Change.Kind.insert, .update, .delete, .touch].map(\.word)
 
     /// The name of the kind, the same in every format.

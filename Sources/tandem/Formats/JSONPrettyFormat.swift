@@ -13,7 +13,7 @@ struct JSONPrettyFormat: EntryFormat {
         bytes.put("\n")
     }
 
-    /// Appends a value; each element of a list or object has a line of its own.
+    /// Appends a value, with one line for each element of an array or object.
     static func write(_ json: JSON, indent: Int, into bytes: inout [UInt8]) {
         switch json {
         case .array(let elements) where !elements.isEmpty:

@@ -1,10 +1,10 @@
 import FoundationEssentials
 import Tandem
 
-/// A transaction with the context needed to print it.
+/// A transaction with the data needed to print it.
 struct LogEntry {
     let transaction: Transaction
-    /// The position in the form that other processes accept; nil if log and epoch are unknown.
+    /// The position with log and epoch; nil if they are unknown.
     let cursor: Position?
     /// The model in force at the transaction's position; values can't be read without it.
     let model: CompiledModel?
@@ -49,7 +49,7 @@ struct LogEntry {
     }
 }
 
-/// Positions as text; caches the suffix, because log and epoch rarely change.
+/// Writes positions as text; caches the suffix, because log and epoch rarely change.
 struct CursorText {
     private var known: (position: Position, suffix: String)?
 

@@ -11,7 +11,7 @@ enum LogFormat: String, ExpressibleByArgument, CaseIterable {
     case export
     case cat
 
-    /// Returns the format with a name; throws if there is none.
+    /// Returns the format with this name; throws if there is none.
     static func named(_ name: String) throws -> LogFormat {
         guard let format = LogFormat(rawValue: name) else {
             throw ValidationError(
@@ -28,10 +28,11 @@ enum LogFormat: String, ExpressibleByArgument, CaseIterable {
         }
     }
 
-    /// Whether remarks between transactions are printed as objects, not on standard error.
+    /// Whether remarks are printed as JSON objects between transactions, instead of on standard
+    /// error.
     var isJSON: Bool { self == .json || self == .jsonPretty }
 
-    /// Whether the format is human-readable, with remarks between the transactions.
+    /// Whether the format is human-readable.
     var isText: Bool { [.short, .shortISO, .verbose, .cat].contains(self) }
 
     /// Whether names and values are printed unchanged, without escapes.
@@ -55,7 +56,7 @@ enum LogFormat: String, ExpressibleByArgument, CaseIterable {
     }
 }
 
-/// The formatting options that apply to any format.
+/// The options that every format uses.
 struct LogStyle {
     var style = Style()
     var isUTC = false

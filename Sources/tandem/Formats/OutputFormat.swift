@@ -2,7 +2,7 @@ import ArgumentParser
 
 /// The format in which a verb prints its result.
 enum OutputFormat: String, ExpressibleByArgument, CaseIterable {
-    /// For people.
+    /// Text for human readers.
     case short
     /// One JSON object per line.
     case json

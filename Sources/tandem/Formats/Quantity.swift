@@ -1,4 +1,4 @@
-/// Human-readable numbers, sizes and durations.
+/// Formats numbers, sizes and durations for human readers.
 enum Quantity {
     /// Returns a number with commas between thousands: `12,345`.
     static func count(_ number: Int) -> String {
@@ -34,7 +34,8 @@ enum Quantity {
         return "\(short(value / unit.1)) \(unit.0)"
     }
 
-    /// Returns three digits, without trailing zeros of a fraction.
+    /// Returns a number rounded to three significant digits, or to an integer if that has more;
+    /// omits trailing zeros of a fraction.
     private static func short(_ value: Double) -> String {
         let digits = value < 10 ? 100.0 : value < 100 ? 10 : 1
         let rounded = (value * digits).rounded() / digits

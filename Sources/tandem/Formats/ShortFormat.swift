@@ -1,6 +1,6 @@
 import Tandem
 
-/// One line like journalctl's: time, position, author with process id, and changes.
+/// One line per transaction, as in journalctl: time, position, author with process id, changes.
 struct ShortFormat: EntryFormat {
     var style: Style
     var clock: WallClock

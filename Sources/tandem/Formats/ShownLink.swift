@@ -1,8 +1,8 @@
 import Tandem
 
-/// A change of one member of a to-many relationship: it was added, removed or moved.
+/// The addition, removal or move of one member of a to-many relationship.
 struct ShownLink {
-    /// The kind of change, with the sign that is printed for it.
+    /// The kind of change; the raw value is the printed sign.
     enum Sign: String {
         case came = "+"
         case went = "-"

@@ -1,6 +1,6 @@
 import Tandem
 
-/// Values as JSON, in which references are printed as object ids.
+/// Formats values as JSON; references are printed as object ids.
 enum ValueText {
     static func json(_ value: Value, _ model: CompiledModel) -> JSON {
         if let reference = value.reference { return .string(model.id(of: reference).description) }
@@ -13,7 +13,7 @@ enum ValueText {
         return text.count > 40 ? String(text.prefix(39)) + "…" : text
     }
 
-    /// Appends the text of ``json(_:_:)``, for most types without creating a JSON value.
+    /// Appends the text of ``json(_:_:)``, for frequent types without creating a JSON value.
     static func write(_ value: Value, _ model: CompiledModel, into bytes: inout [UInt8]) {
         switch value {
         case .null: bytes.put("null")

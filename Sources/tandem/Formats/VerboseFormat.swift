@@ -1,6 +1,7 @@
 import Tandem
 
-/// A heading with time and position, the author and process, and the difference.
+/// For each transaction, a heading with time and position, the author and process, and the
+/// difference.
 struct VerboseFormat: EntryFormat {
     private let logStyle: LogStyle
     private var clock: WallClock

@@ -2,7 +2,7 @@ import TandemIO
 
 /// Formats the times of transactions for human readers.
 struct WallClock {
-    /// Whether times are in UTC instead of the time zone of `TZ` or of the machine.
+    /// Whether times are in UTC, instead of the time zone of `TZ` or the machine.
     var isUTC: Bool
     private var known: (second: Int64, time: LocalTime)?
 
@@ -22,7 +22,7 @@ struct WallClock {
 
     /// Returns a time in ISO 8601, to the millisecond, with the offset from UTC.
     ///
-    /// The offset distinguishes the two hours at the end of summer time.
+    /// The offset distinguishes the two occurrences of the hour that repeats when summer time ends.
     mutating func iso(_ microseconds: Int64) -> String {
         guard let time = time(microseconds) else { return "?" }
         return "\(Self.date(time))T\(Self.day(time))."
@@ -36,7 +36,8 @@ struct WallClock {
             + Self.padded(Self.fraction(microseconds), 6) + " " + time.zone
     }
 
-    /// Returns the local time; cached, because consecutive transactions often share a second.
+    /// Returns the local time; caches the last one, because consecutive transactions often have the
+    /// same second.
     private mutating func time(_ microseconds: Int64) -> LocalTime? {
         let second = microseconds / 1_000_000 - (microseconds % 1_000_000 < 0 ? 1 : 0)
         if let known, known.second == second { return known.time }

@@ -1,9 +1,9 @@
 import Tandem
 
-/// The current names of objects and properties of any time, across all renames.
+/// The current names of entities and properties in transactions of any age, across all renames.
 ///
-/// A comparison of two times needs one name for each thing; the current one is the best known. An
-/// entity or property that is no longer in the newest model keeps its last name.
+/// `blame`, `show` and `diff` combine transactions with different models, and need one name for
+/// each property. An entity or property that is no longer in the newest model keeps its last name.
 final class CurrentNames {
     private let source: any LogSource
     private let newest: CompiledModel?
@@ -24,7 +24,7 @@ final class CurrentNames {
     /// Returns the entity in the newest model, or nil if it no longer exists.
     func entity(_ tag: EntityTag) -> CompiledEntity? { newest?.entity(tagged: tag) }
 
-    /// Returns the current id of an object in a transaction with some model.
+    /// Returns the current id of an object that occurs in a transaction with the given model.
     func id(_ object: ObjectReference, _ model: CompiledModel) -> ObjectID {
         (entity(object.tag) == nil ? model : newest ?? model).id(of: object)
     }
@@ -35,12 +35,12 @@ final class CurrentNames {
         return .string(id(reference, model).description)
     }
 
-    /// Returns the current name of a property of an entity in some model.
+    /// Returns the current name of a property of an entity in the given model.
     func property(_ slot: Int, of entity: CompiledEntity, _ model: CompiledModel) -> String {
         properties(of: entity, model)[slot]
     }
 
-    /// Returns the current names of the properties of an entity in some model, by slot.
+    /// Returns the current names of the properties of an entity in the given model, by slot.
     func properties(of entity: CompiledEntity, _ model: CompiledModel) -> [String] {
         let place = Place(version: model.version, tag: entity.tag)
         let names =

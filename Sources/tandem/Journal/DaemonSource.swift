@@ -1,6 +1,6 @@
 import Tandem
 
-/// The journal as read from the daemon, in pages.
+/// The journal of a daemon, read in pages.
 final class DaemonSource: LogSource {
     let container: PersistentContainer
     private var timeline: ModelTimeline?
@@ -9,10 +9,10 @@ final class DaemonSource: LogSource {
 
     init(_ container: PersistentContainer) { self.container = container }
 
-    /// Discards the known log and models, because another daemon may have others.
+    /// Discards the cached position and models, because a restarted daemon may have another log.
     func startAnew() { (timeline, end) = (nil, nil) }
 
-    /// Returns the last durable position, whose log and epoch all other positions share.
+    /// Returns the last durable position; its log and epoch are those of all other positions.
     func lastPosition() throws -> Position {
         let position = try container.end()
         end = position

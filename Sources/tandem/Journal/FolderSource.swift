@@ -5,15 +5,16 @@ import TandemStore
 
 /// The journal of a directory, read with or without a running daemon.
 ///
-/// Damaged parts are reported as gaps and skipped.
+/// Damaged sections are reported as gaps and skipped.
 final class FolderSource: LogSource {
     private let directory: String
     private let store: String
     private let isQuiet: Bool
     private let files = RealFileSystem()
-    /// Shared by all readers, so that each finds its first segment immediately.
+    /// The segments of positions, shared by all readers, so that each finds its first segment at
+    /// once.
     private let index = JournalIndex()
-    /// The indexes by which irrelevant parts of sealed segments are skipped.
+    /// The indexes with which irrelevant transactions of sealed segments are skipped.
     private let indexes: SegmentIndexes
     private var timeline: ModelTimeline?
     /// Whether a transaction could not be read during the search for models.
@@ -41,7 +42,7 @@ final class FolderSource: LogSource {
         return (first, max(try last(from: first), first - 1))
     }
 
-    /// Returns the first position of the oldest segment; trimmed segments before it are not damage.
+    /// Returns the first position of the oldest segment; earlier segments may have been trimmed.
     private func first() throws -> UInt64 {
         let segments: [(first: UInt64, name: String)]
         do {
@@ -62,8 +63,7 @@ final class FolderSource: LogSource {
 
     /// Returns the last position.
     ///
-    /// It is read from the last batch of the last segment, or by reading everything if that segment
-    /// is damaged.
+    /// Reads the last segment to its last batch, or the whole journal if that segment is damaged.
     private func last(from first: UInt64) throws -> UInt64 {
         let tail = reader(from: .max)
         while let item = try next(tail) {
@@ -150,10 +150,9 @@ final class FolderSource: LogSource {
         return known.installed
     }
 
-    /// Returns the timeline, which is created with the store's model and the later models in the
-    /// journal.
+    /// Returns the timeline; creates it from the store's model and the later models in the journal.
     ///
-    /// If there is no store next to the journal, all models of the journal are read.
+    /// Without a store next to the journal, all models of the journal are read.
     private func filledBook() throws -> ModelTimeline {
         if let timeline { return timeline }
         let known = storeModel()
@@ -174,8 +173,9 @@ final class FolderSource: LogSource {
         return store.model.map { ($0, store.appliedPosition) }
     }
 
-    /// Opens the store next to the journal, to be closed by the caller; returns nil if there is
-    /// none.
+    /// Opens the store next to the journal; returns nil if there is none or it can't be read.
+    ///
+    /// The caller must close the store.
     func openStore() -> Store? {
         guard files.exists(store + "/data.mdb") else { return nil }
         // The journal can be read even if the store is damaged.
@@ -214,14 +214,14 @@ final class FolderSource: LogSource {
 
     // MARK: Indexes
 
-    /// Returns the index query for a filter, or nil if the indexes can't narrow it.
+    /// Returns the index query for a filter, or nil if no index narrows the search.
     private func query(_ filter: LogFilter) throws -> IndexQuery? {
         guard let models = try knownModels() else { return nil }
         return filter.query(models)
     }
 
-    /// Returns every model that transactions may have, or nil if finding them requires reading the
-    /// whole journal.
+    /// Returns every model that a transaction may have, or nil if finding all of them requires
+    /// reading the whole journal.
     private func knownModels() throws -> [CompiledModel]? {
         var known = try filledBook()
         guard let newest = known.newest, !missesModels else { return nil }
@@ -242,7 +242,7 @@ final class FolderSource: LogSource {
             indexes: indexes)
     }
 
-    /// Returns the next item up to a position, without those that the indexes exclude.
+    /// Returns the next item up to a position, skipping transactions that the indexes exclude.
     private func next(
         _ reader: JournalReader, _ walk: IndexedPositions?, through top: UInt64
     ) throws -> JournalReader.Item? {

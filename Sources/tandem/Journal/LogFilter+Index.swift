@@ -7,12 +7,12 @@ extension IndexQuery {
 }
 
 extension LogFilter {
-    /// Returns the query for the indexes of a directory's segments, or nil if it would select
-    /// everything.
+    /// Returns the query for the indexes of segments, or nil if the query would select every
+    /// transaction.
     ///
-    /// `models` contains every model that transactions may have, so that a deleted entity is found
-    /// by its former name. For every transaction that the query excludes, ``filtered(_:_:)``
-    /// returns nil.
+    /// `models` must contain every model that a transaction may have, so that a deleted entity is
+    /// found by its former name. ``filtered(_:_:)`` returns nil for every transaction that the
+    /// query excludes.
     func query(_ models: [CompiledModel]) -> IndexQuery? {
         let first = since ?? .min
         let last = until.map { $0 == .min ? $0 : $0 - 1 } ?? .max
@@ -31,7 +31,7 @@ extension LogFilter {
         return Self.keys(Set(properties.flatMap { Self.tags($0, models) }))
     }
 
-    /// The numbers of the matched objects; nil if there is no such match, or if one is not an id.
+    /// The numbers of the objects named by matches; nil if there are none, or if one is not an id.
     private var matchedNumbers: [ObjectNumber]? {
         guard let matched = matches?.only(.object) else { return nil }
         let ids = matched.compactMap { ObjectID($0) }

@@ -3,8 +3,8 @@ import Tandem
 extension LogFilter {
     /// Throws `unknownEntity` or `unknownProperty` for a name that the newest model does not have.
     ///
-    /// A search for such a name would find nothing, and the empty result would look valid. The
-    /// error lists the known names.
+    /// Without this check, a misspelt name would only produce an empty result. The error lists the
+    /// known names.
     func check(_ model: CompiledModel) throws {
         let matched = (matches?.all(.object) ?? []).compactMap { ObjectID($0)?.entity }
         let named = entities + objects.map(\.entity) + properties.compactMap(\.entity)
@@ -31,7 +31,7 @@ extension LogFilter {
         throw TandemError.unknownProperty(property.name, of: owner, known: known)
     }
 
-    /// Throws if the property's entity is excluded by the filter.
+    /// Throws if the filter excludes the property's entity.
     private func checkOwner(of property: PropertyName, _ model: CompiledModel) throws {
         guard let name = property.entity, let owner = model.entity(named: name) else { return }
         let isWanted = owner.descendants.compactMap { model.entity(tagged: $0) }
@@ -43,7 +43,7 @@ extension LogFilter {
                 + entities.joined(separator: ", "))
     }
 
-    /// Returns whether changes of an entity are wanted.
+    /// Returns whether the filter includes changes of an entity.
     private func isWanted(_ entity: CompiledEntity, _ model: CompiledModel) -> Bool {
         entities.isEmpty
             || entities.contains { model.entity(named: $0)?.includes(entity.tag) ?? false }

@@ -5,8 +5,8 @@ import TandemIO
 /// A filter for transactions and their changes.
 ///
 /// The daemon evaluates the conditions of ``HistoryFilter``, so that other transactions are not
-/// sent. All conditions are evaluated here again, so that a directory and a daemon give the same
-/// result.
+/// sent. The filter evaluates all conditions again, so that the result is the same for a directory
+/// and for a daemon.
 struct LogFilter {
     /// Only changes of these entities and their subentities; other changes are removed.
     var entities: [String] = []
@@ -25,7 +25,7 @@ struct LogFilter {
     var matches: MatchGroups?
     /// A pattern to find in ``ChangeText/everything``.
     var pattern: Regex<AnyRegexOutput>?
-    /// The current names, which the filter uses; a transaction before a rename has other names.
+    /// The current names, which the filter uses for transactions from before a rename as well.
     var names = TransactionNames()
 
     /// The name of a property, as `wins` or `Team.wins`.
@@ -43,7 +43,7 @@ struct LogFilter {
         init(whole name: String) { self.name = name }
     }
 
-    /// Whether only transactions with changes match, not installations of models.
+    /// Whether the filter selects changes, which excludes installations of models.
     private var asksForChanges: Bool {
         !entities.isEmpty || !objects.isEmpty || !properties.isEmpty
     }
@@ -51,7 +51,7 @@ struct LogFilter {
     /// Whether the filter contains names of entities or properties.
     var asksForNames: Bool { asksForChanges || matches != nil }
 
-    /// Returns the wanted part of a transaction, or nil if there is none.
+    /// Returns the transaction reduced to the selected changes, or nil if it does not match.
     func filtered(_ transaction: Transaction, _ model: CompiledModel?) -> Transaction? {
         guard meetsHeader(transaction) else { return nil }
         var part = transaction
@@ -77,7 +77,8 @@ struct LogFilter {
         return units.isEmpty || units.contains { SystemdUnits.matches($0, recorded: unit) }
     }
 
-    /// Returns the changes of wanted entities if one of them is of a wanted object and property.
+    /// Returns the changes of the selected entities, or nil if none of them changes a selected
+    /// object and property.
     private func changes(_ transaction: Transaction, _ model: CompiledModel?) -> [Change]? {
         let names = names.beside(model)
         let changes = transaction.changes.filter { change in
@@ -113,7 +114,7 @@ struct LogFilter {
         try check(model)
         var filter = HistoryFilter()
         filter.entities = entities
-        // If options and matches name different objects or authors, the rest is evaluated here.
+        // Options take precedence over matches here; ``filtered(_:_:)`` evaluates both.
         let named = objects.isEmpty ? matched : objects
         filter.objects = named.flatMap { Self.everyEntity(of: $0, model) }
         filter.authors = authors.isEmpty ? (matches?.only(.author) ?? []).sorted() : authors
@@ -123,13 +124,12 @@ struct LogFilter {
         return filter
     }
 
-    /// The objects named by the matches; every transaction has to change at least one of them.
+    /// The objects named by matches, of which a transaction must change at least one.
     private var matched: [ObjectID] {
         (matches?.only(.object) ?? []).sorted().compactMap { ObjectID($0) }
     }
 
-    /// Returns ids for all subentities: the object may be named by a superentity, but its number is
-    /// unique.
+    /// Returns the id with each subentity's name, because the given id may name a superentity.
     private static func everyEntity(of id: ObjectID, _ model: CompiledModel) -> [ObjectID] {
         (model.entity(named: id.entity)?.descendants ?? []).compactMap { tag in
             model.entity(tagged: tag).map { ObjectID(entity: $0.name, number: id.number) }

@@ -8,7 +8,7 @@ struct LogReader {
     /// Called with the position of each transaction that was read, wanted or not.
     var progress: (UInt64) -> Void = { _ in }
 
-    /// The maximum number of bytes of transactions held at a time, unless a single one is larger.
+    /// The maximum number of bytes of transactions in memory; a single transaction may be larger.
     static let heldBytes = 4 << 20
     private static let firstWindow: UInt64 = 256
     private static let widestWindow: UInt64 = 1 << 16
@@ -27,7 +27,7 @@ struct LogReader {
 
     /// Passes the wanted transactions of a range to `body`, newest first, until it returns false.
     ///
-    /// Windows are read from the end; their size adapts to the bytes found in them.
+    /// The range is read in windows from the end; their size adapts to the bytes that they contain.
     func backwards(
         after floor: UInt64, through top: UInt64, _ body: (LogEntry, _ bytes: Int) throws -> Bool
     ) throws {
@@ -59,7 +59,7 @@ struct LogReader {
 
     /// Passes the last `count` wanted transactions of a range to `body`, oldest first.
     ///
-    /// They are found from the end, and read again if they are too large to be held.
+    /// The transactions are found from the end, and read again if they exceed ``heldBytes``.
     func last(
         _ count: Int, after floor: UInt64, through top: UInt64, _ body: (LogEntry) throws -> Bool
     ) throws {
@@ -93,16 +93,15 @@ struct LogReader {
 
     // MARK: Time
 
-    /// How far a clock may have been set back without making the search for a time miss
-    /// transactions.
+    /// The largest amount by which a clock may be set back such that the search for a time still
+    /// finds all transactions.
     static let slackMicroseconds: Int64 = 300_000_000
 
     /// Returns the first position in a range whose time is at least `time`, or the position after
     /// the range.
     ///
-    /// The bisection assumes that times increase. If the clock was set back by more than the
-    /// callers' slack, transactions on the other side of the jump may be left out. Only positions
-    /// always reflect the order.
+    /// The bisection assumes that times increase. If the clock was set back by more than
+    /// ``slackMicroseconds``, transactions on the other side of the jump may be missed.
     static func position(
         of time: Int64, in source: any LogSource, after floor: UInt64, through top: UInt64
     ) throws -> UInt64 {

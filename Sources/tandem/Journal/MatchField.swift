@@ -47,7 +47,7 @@ enum MatchField: String, CaseIterable {
         }
     }
 
-    /// Returns why no transaction can have a value under any model; nil if one can.
+    /// Returns the reason why no transaction can have a value, whatever its model; nil if one can.
     func refusal(of value: String) -> String? {
         switch self {
         case .op:
@@ -75,7 +75,7 @@ enum MatchField: String, CaseIterable {
     }
 }
 
-/// `FIELD=VALUE` matches, joined as in journalctl.
+/// `FIELD=VALUE` matches, combined as in journalctl.
 ///
 /// Matches of one field are alternatives, matches of different fields must all hold, and `+`
 /// separates alternative groups.
@@ -126,8 +126,9 @@ struct MatchGroups {
         groups.reduce(into: []) { $0.formUnion($1[field] ?? []) }
     }
 
-    /// Returns whether a transaction meets a group; one change has to meet all its conditions on
-    /// changes.
+    /// Returns whether a transaction matches one of the groups.
+    ///
+    /// A single change has to match all conditions of the group that concern changes.
     func meets(_ transaction: Transaction, _ names: TransactionNames) -> Bool {
         groups.isEmpty || groups.contains { meets($0, transaction, names) }
     }

@@ -20,7 +20,7 @@ struct ObjectHistory {
         reader = LogReader(source: source, filter: filter)
     }
 
-    /// A change of the object, with its transaction reduced to this change.
+    /// A change of the object, and the transaction reduced to this change.
     struct Step {
         let entry: LogEntry
         let change: Change
@@ -29,7 +29,7 @@ struct ObjectHistory {
 
     /// Passes the changes up to a position to `body`, newest first, until it returns false.
     ///
-    /// Returns the oldest position that is kept.
+    /// Returns the first position of the journal.
     @discardableResult
     func backwards(through top: UInt64? = nil, _ body: (Step) throws -> Bool) throws -> UInt64 {
         let (first, last) = try source.bounds()

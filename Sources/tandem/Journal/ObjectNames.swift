@@ -1,19 +1,21 @@
 import Tandem
 
-/// The display names of objects: the text of a property such as `name` or `title`.
+/// Finds the display names of objects: the value of a property such as `name` or `title`.
 final class ObjectNames {
     private let source: any LogSource
     private var known: [ObjectName: String?] = [:]
     private static let properties = ["name", "title", "label", "displayName"]
     private static let longest = 60
-    /// The maximum number of objects to look up, and of positions to search for each.
+    /// The maximum number of objects to look up.
     private static let most = 32
+    /// The maximum number of positions to search for each object.
     private static let farthest: UInt64 = 100_000
 
     init(_ source: any LogSource) { self.source = source }
 
-    /// Returns the name of an object at a position; nil if it has none or was named too long
-    /// before.
+    /// Returns the name of an object at a position.
+    ///
+    /// Returns nil if the object has no name, or if its last change is too far before the position.
     func name(_ object: ObjectName) -> String? {
         if let name = known[object] { return name }
         guard known.count < Self.most else { return nil }

@@ -1,6 +1,6 @@
 import Tandem
 
-/// An object at a position.
+/// The state of an object at a position.
 struct ObjectState {
     /// A property with its value, or with the known members of a to-many relationship.
     struct Property {
@@ -17,7 +17,7 @@ struct ObjectState {
     var changedAt: UInt64
     /// The properties, sorted by name.
     var properties: [Property]
-    /// Whether the members of all relationships are complete.
+    /// Whether all members of to-many relationships are known.
     var isComplete: Bool
     /// The first position of the log, if the object was inserted earlier and its values come from
     /// the store.
@@ -30,8 +30,9 @@ struct ObjectState {
 
     /// Reads an object at a position given by the user, or at the end.
     ///
-    /// Throws ``CommandFailure`` if the object did not exist there, with the position of its
-    /// insertion or deletion if known, or if its state is no longer kept.
+    /// Throws ``CommandFailure`` if the object did not exist at the position; the message contains
+    /// the position of its insertion or deletion if that is known. Also throws if the state is no
+    /// longer in the journal.
     init(_ object: String, _ source: any LogSource, at: String?) throws {
         let history = try ObjectHistory(object, source)
         let top = try at.map { try SourceOptions.number($0, source) } ?? source.bounds().last
@@ -52,9 +53,9 @@ struct ObjectState {
         }
     }
 
-    /// Applies migrations between the object's last row and a position.
+    /// Applies the migrations between the object's last row and a position.
     ///
-    /// The journal does not record their effect on objects, but the store has it.
+    /// The journal does not record their effect on objects, so the state is read from the store.
     private static func migrated(
         _ state: ObjectState, _ told: ReconstructedObject, _ source: any LogSource,
         _ history: ObjectHistory,
@@ -66,7 +67,7 @@ struct ObjectState {
         let migrations = try source.migrations()
         let passed = migrations.filter { rowAt < $0.position && $0.position <= top }
         guard let first = passed.first, let last = passed.last else { return state }
-        // The store can be read as of its last migration, but no further back.
+        // The store can be read at positions after its last migration, but not before it.
         guard last.position == migrations.last?.position,
             let stored = try source.stored(history, at: top)
         else {
@@ -103,7 +104,7 @@ struct ObjectState {
             id, names, stored.model, changedAt: stored.version, isComplete: true, stored.properties)
     }
 
-    /// Returns why the object was not found: it was inserted later, or never.
+    /// Returns the failure for an object that was not found: it was inserted later, or never.
     private static func absence(
         _ history: ObjectHistory, _ top: UInt64, _ oldest: UInt64
     ) throws -> CommandFailure {
@@ -114,7 +115,7 @@ struct ObjectState {
         }
         guard let first else {
             return CommandFailure(
-                "there is no \(history.id), neither in the store nor in the journal, which begins at "
+                "\(history.id) does not exist, neither in the store nor in the journal, which begins at "
                     + "position \(oldest)")
         }
         let position = first.entry.transaction.position
@@ -170,7 +171,7 @@ struct ObjectState {
                 logBegins > 1
                 ? "the journal begins at \(logBegins)"
                 : "the beginning of the journal cannot be read"
-            return "; the values are the store's, because \(why)"
+            return "; the values come from the store, because \(why)"
         }
         if let migratedAt { return ", migrated at \(migratedAt)" }
         if let isBeforeMigration {

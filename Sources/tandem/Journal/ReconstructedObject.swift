@@ -2,14 +2,14 @@ import Tandem
 
 /// The state of an object at a position, reconstructed from the journal.
 ///
-/// The journal is read back to the object's insertion, if the insertion is still kept.
+/// The journal is read backwards to the object's insertion, or to the journal's beginning.
 struct ReconstructedObject {
     let id: ObjectID
     /// The first position of the journal.
     private(set) var oldest: UInt64 = 0
-    /// The position of its deletion, if nothing followed.
+    /// The position of the object's deletion; nil if the object was not deleted.
     private(set) var deletedAt: UInt64?
-    /// Whether the journal contains the object's insertion, so that its members are complete.
+    /// Whether the journal contains the object's insertion, so that all members are known.
     private(set) var isComplete = false
     /// The changes of the object, newest first.
     private var steps: [ObjectHistory.Step] = []

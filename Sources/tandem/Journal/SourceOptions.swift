@@ -2,12 +2,12 @@ import ArgumentParser
 import Tandem
 import TandemIO
 
-/// The options for the journal and the output of verbs that read the past.
+/// The options of verbs that read the past: the journal to read, and the style of the output.
 struct SourceOptions: ParsableArguments {
     @Option(
         name: [.customShort("D"), .long],
         help: ArgumentHelp(
-            "Read a store's directory (TANDEM_STORE), without a daemon.", valueName: "dir"))
+            "The store's directory (TANDEM_STORE), without a daemon.", valueName: "dir"))
     var directory: String?
 
     @Flag(help: "Print times in UTC.")
@@ -33,8 +33,8 @@ struct SourceOptions: ParsableArguments {
             nameOf: ObjectNames(source).name)
     }
 
-    /// Returns the number of a position given by the user; throws ``CommandFailure`` if it is not
-    /// kept.
+    /// Returns the number of a position given by the user; throws ``CommandFailure`` if the journal
+    /// does not have it.
     static func number(_ text: String, _ source: any LogSource) throws -> UInt64 {
         let (first, last) = try source.bounds()
         let number = try LogRangeOptions.number(text, source)

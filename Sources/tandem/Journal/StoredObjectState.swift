@@ -27,7 +27,7 @@ extension DaemonSource {
             }
             return found.first.map { StoredObjectState($0, model) }
         } catch let error as TandemError where error.code == .historyExpired {
-            // Only the rest of the object's history in the journal is available.
+            // The store can't be read at this position.
             return nil
         }
     }

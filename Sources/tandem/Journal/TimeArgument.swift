@@ -1,11 +1,11 @@
 import Tandem
 import TandemIO
 
-/// A moment as people type it: `today`, `-1h`, `2026-11-22 02:30`, `02:30`, `@1795000000`, ISO 8601
-/// with a zone.
+/// A time on the command line: `today`, `-1h`, `2026-11-22 02:30`, `02:30`, `@1795000000`, or ISO
+/// 8601 with a zone.
 ///
-/// Without a zone, a time is in the zone of `TZ` or of the machine, or in UTC with --utc. If an
-/// hour occurs twice at the end of summer time, the first one is used. A time that is skipped at
+/// Without a zone, a time is in the zone of `TZ` or the machine, or in UTC with --utc. If an hour
+/// occurs twice at the end of summer time, the first occurrence is meant. A time that is skipped at
 /// the beginning of summer time is moved forward by the skipped hour.
 struct TimeArgument {
     /// Microseconds since 1970.
@@ -45,7 +45,7 @@ private struct Reading {
         default: break
         }
         if text.hasSuffix(" ago") { return span(text.dropLast(4)).map { now - $0 } }
-        // Seconds or ISO 8601 with a zone, parsed like dates elsewhere in Tandem.
+        // Seconds, or ISO 8601 with a zone, as in every date of the JSON format.
         if case .date(let seconds)? = Value(json: .string(text), type: .date) {
             return microseconds(seconds)
         }

@@ -2,8 +2,8 @@ import Tandem
 
 /// The current names of the entities and properties of a transaction.
 ///
-/// A search for `Club` also finds transactions that were saved while it was called `Team`. An
-/// entity keeps its tag when it is renamed; a property's former name is in the model.
+/// A search for `Club` also finds transactions that were saved while the entity was named `Team`.
+/// An entity keeps its tag when it is renamed; the model contains a property's former name.
 struct TransactionNames {
     /// The newest model, whose names are used in searches; nil if it is unknown.
     var newest: CompiledModel?
@@ -20,7 +20,8 @@ struct TransactionNames {
         return names
     }
 
-    /// Returns the model that names an entity: the newest one, if that still has the entity.
+    /// Returns the model whose name of an entity is used: the newest one if it has the entity,
+    /// otherwise that of the transaction.
     func model(of tag: EntityTag) -> CompiledModel? {
         newest?.entity(tagged: tag) != nil ? newest : ofItsTime
     }
@@ -30,14 +31,15 @@ struct TransactionNames {
         model(of: tag)?.entity(named: name)?.includes(tag) ?? false
     }
 
-    /// Returns the slot of the property that has this name, now or before its rename.
+    /// Returns the slot of the property that has this name in the entity or, after a rename, in the
+    /// newest model.
     func slot(of name: String, in entity: CompiledEntity) -> Int? {
         if let slot = entity.slot(of: name) { return slot }
         return newest?.entity(tagged: entity.tag)?.property(named: name)?.formerName
             .flatMap(entity.slot)
     }
 
-    /// Returns the names of a property: the one in its model and the current one.
+    /// Returns the property's name in its model, and its current name if it was renamed.
     func all(of property: CompiledProperty, in entity: CompiledEntity) -> [String] {
         let now = newest?.entity(tagged: entity.tag)?.properties ?? []
         return [property.name] + now.filter { $0.formerName == property.name }.map(\.name)

@@ -2,17 +2,18 @@ import Synchronization
 import Tandem
 import TandemIO
 
-/// The cursor of the output that was written and flushed, for `--cursor-file` and `--show-cursor`.
+/// Records the cursor of the last output that was written and flushed, for `--cursor-file` and
+/// `--show-cursor`.
 ///
-/// A signal that ends the process waits until the cursor of the last output is also recorded, no
-/// matter how long the disk takes. If the reader has stopped reading, the signal waits for about a
-/// second; the next run then prints the interrupted line again.
+/// A signal that ends the process waits until the cursor of the last output is recorded, no matter
+/// how long the disk takes. If the output's reader has stopped reading, the signal waits for about
+/// a second, and the next run prints the interrupted line again.
 final class CursorKeeper: Sendable {
     private enum Gate: UInt8, AtomicRepresentable {
         case open
-        /// Output is being written and its cursor recorded.
+        /// Output is being written, and its cursor is being recorded.
         case held
-        /// The process ends; after the output that is being written, nothing more is written.
+        /// The process is ending; no further output is begun.
         case closed
     }
 
@@ -21,10 +22,10 @@ final class CursorKeeper: Sendable {
     private let isShown: Bool
     private let last = Locked<String?>(nil)
     private let gate = Atomic<Gate>(.open)
-    /// Held while the file is replaced.
+    /// The lock that is held while the file is replaced.
     private let recording = Locked(())
 
-    /// Creates a keeper that records cursors in a file, if one is given.
+    /// Creates a keeper that records cursors in `file`, or only in memory if it is nil.
     ///
     /// If `isShown`, the last cursor is printed when a signal ends the process. Throws
     /// ``CommandFailure`` with the code for usage if the file can't be written.
@@ -38,15 +39,17 @@ final class CursorKeeper: Sendable {
         self.isShown = isShown
     }
 
-    /// Whether the cursor is needed at all.
+    /// Whether cursors have to be recorded.
     var isWanted: Bool { file != nil || isShown }
 
-    /// Handles signals; call it on the main thread, before any other thread is started.
+    /// Installs the handler of signals; call it on the main thread, before any other thread is
+    /// started.
     func watchSignals() throws {
         try mapped { try EndingSignals.handle { self.end() } }
     }
 
-    /// Calls `write`, which writes and flushes output, and remembers the cursor it returns, if any.
+    /// Calls `write`, which writes and flushes output, and keeps the cursor that it returns, if any,
+    /// in memory.
     ///
     /// The cursor is recorded in the file only if a signal ends the process.
     func remember(_ write: () throws -> String?) throws {
@@ -60,10 +63,10 @@ final class CursorKeeper: Sendable {
 
     private func write(_ write: () throws -> String?, recording isRecorded: Bool) throws {
         while !enter(.held) { KernelThread.sleep(nanoseconds: Self.pause) }
-        // A gate that was closed meanwhile stays closed.
+        // A signal may have closed the gate meanwhile; it stays closed.
         defer { _ = gate.compareExchange(expected: .held, desired: .open, ordering: .releasing) }
         guard let cursor = try write() else { return }
-        // A signal during the record, which a busy disk delays, has to record this cursor too.
+        // Set first: a signal during the write of the file has to record this cursor.
         last.withLock { $0 = cursor }
         if isRecorded { try record(cursor) }
     }

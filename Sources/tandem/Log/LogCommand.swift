@@ -65,7 +65,7 @@ struct LogCommand: ParsableCommand {
         help: "Print all values of a match field; -N: all fields.")
     var field: String?
 
-    // Hidden, because the help of -F mentions it: all options have to fit on one screen.
+    // Hidden, because the help of -F mentions it, and the help has to fit on one screen.
     @Flag(
         name: [.customShort("N"), .long],
         help: ArgumentHelp("Print all match fields.", visibility: .hidden))
@@ -73,19 +73,19 @@ struct LogCommand: ParsableCommand {
 
     @Option(
         name: [.customShort("D"), .long],
-        help: ArgumentHelp("Read a store's directory (TANDEM_STORE).", valueName: "dir"))
+        help: ArgumentHelp("The store's directory (TANDEM_STORE).", valueName: "dir"))
     var directory: String?
 
     @OptionGroup var global: GlobalOptions
 
     func validate() throws {
         if follow, field != nil || fields {
-            throw ValidationError("--follow cannot be combined with --field and --fields")
+            throw ValidationError("--follow cannot be combined with --field or --fields")
         }
         if follow, reverse { throw ValidationError("--follow and --reverse cannot be combined") }
         if follow, directory != nil { throw ValidationError("--follow needs a daemon, not -D") }
         if follow, range.to != nil || range.until != nil {
-            throw ValidationError("--follow cannot be combined with --to and --until")
+            throw ValidationError("--follow cannot be combined with --to or --until")
         }
         if outputFields != nil, !output.takesFields {
             throw ValidationError(
@@ -101,7 +101,7 @@ struct LogCommand: ParsableCommand {
         let option = picture.plot == nil ? "--stats" : "--plot"
         if follow || wanted.isShow || field != nil || fields {
             throw ValidationError(
-                "\(option) cannot be combined with --follow, --field, --fields and `log show`")
+                "\(option) cannot be combined with --follow, --field, --fields or `log show`")
         }
         if outputFields != nil {
             throw ValidationError("\(option) cannot be combined with --output-fields")

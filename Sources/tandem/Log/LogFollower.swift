@@ -3,16 +3,16 @@ import TandemIO
 
 /// `log -f`: prints new transactions until the output has no reader.
 ///
-/// It continues after restarts of the daemon and removals from the journal. If transactions can't
-/// be shown any more, because they were removed or the log was replaced, a line reports the gap. It
-/// then continues with the oldest position.
+/// The follower survives restarts of the daemon, removals from the journal, and a replaced log. If
+/// transactions can't be shown, because they were removed or the log was replaced, a line reports
+/// the gap, and the output continues at the journal's first position.
 final class LogFollower {
     private let source: DaemonSource
     private let filter: LogFilter
     private let output: LineOutput
     private let isQuiet: Bool
     private var isWaiting = false
-    /// The timeout of a wait in seconds; a replaced daemon is detected after this time at most.
+    /// The timeout of a wait in seconds, after which a replaced daemon is detected at the latest.
     private static let seconds = 2.0
 
     init(_ source: any LogSource, _ filter: LogFilter, _ output: LineOutput, quiet: Bool) throws {
@@ -27,7 +27,7 @@ final class LogFollower {
 
     /// Prints the transactions after a position of the source's log.
     ///
-    /// The cursor is kept after each page, including transactions that the filter excludes.
+    /// The cursor is recorded after each page; it covers transactions that the filter excludes.
     func follow(
         after last: UInt64, isJSON: Bool, _ show: (LogEntry) throws -> Bool,
         _ keepCursor: (String) throws -> Void
@@ -83,14 +83,14 @@ final class LogFollower {
         return try source.lastPosition()
     }
 
-    /// Returns why the log no longer continues after `place`, or nil if it does.
+    /// Returns the reason why the log does not continue after `place`, or nil if it does.
     private func lost(_ place: Position, _ end: Position) -> String? {
         if place.log != end.log { return "the daemon has another log" }
         if place.epoch != end.epoch { return "the log was restored" }
         return end.number < place.number ? "the log ends at \(end.number)" : nil
     }
 
-    /// Reports a gap, and returns the position before the oldest transaction.
+    /// Reports a gap, and returns the position before the journal's first one.
     private func resume(
         from place: Position, _ end: Position, _ reason: String, _ isJSON: Bool
     ) throws -> Position {

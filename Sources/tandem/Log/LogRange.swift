@@ -7,16 +7,16 @@ struct LogRange {
     var floor: UInt64
     /// The last position.
     var top: UInt64
-    /// Whether a cursor named the first position; `-n` counts from there, as in journalctl.
+    /// Whether a cursor names the start; `-n` then counts from the start, as in journalctl.
     let startsAtCursor: Bool
-    /// Whether a cursor, a position or a time named the start.
+    /// Whether a cursor, a position or a time names the start.
     let hasStart: Bool
 
-    /// Determines the range that the options name, within the kept positions.
+    /// Determines the range that the options name, within the positions of the journal.
     ///
-    /// Throws a failure if the start lies before the oldest position or beyond the next one.
-    /// Times are found by bisection, with five minutes of slack on either side, because clocks may
-    /// have been set back. The filter then compares each transaction with the exact times.
+    /// Throws a failure if the start lies before the first position or after the next one. Times
+    /// are found by bisection, with five minutes of slack on either side, because clocks may have
+    /// been set back. The filter then compares each transaction with the exact times.
     init(_ options: LogRangeOptions, _ source: any LogSource, _ filter: LogFilter) throws {
         let (first, last) = try source.bounds()
         floor = first - 1
@@ -25,7 +25,7 @@ struct LogRange {
         startsAtCursor = start != nil && options.from == nil
         hasStart = start != nil || filter.since != nil
         if let start {
-            // A cursor names the last position that was printed, so the next one may not exist yet.
+            // The position after a cursor may not exist yet.
             let isAfter = options.from == nil && options.cursor == nil
             if start > last + 1 {
                 try CommandFailure.checkReached(isAfter ? start - 1 : start, last)
@@ -60,13 +60,13 @@ extension Int64 {
 }
 
 extension LogRangeOptions {
-    /// Returns the first requested position, or nil for the oldest one.
+    /// Returns the first requested position, or nil for the journal's first one.
     func start(_ source: any LogSource) throws -> UInt64? {
         if let from { return max(from, 1) }
         if let cursor { return try Self.number(cursor, source) }
         if let afterCursor { return try Self.behind(afterCursor, source) }
         let files = RealFileSystem()
-        // A pipe or a device has no cursor of an earlier run.
+        // A pipe or a device contains no cursor of an earlier run.
         guard let cursorFile, files.exists(cursorFile), !files.isSpecialFile(cursorFile) else {
             return nil
         }
@@ -96,7 +96,7 @@ extension LogRangeOptions {
         return next
     }
 
-    /// Returns the number of a cursor; throws if it is of another log or epoch.
+    /// Returns the number of a cursor; throws if the cursor belongs to another log or epoch.
     static func number(_ text: String, _ source: any LogSource) throws -> UInt64 {
         if let number = UInt64(text) { return number }
         guard let position = Position(text) else {

@@ -1,7 +1,7 @@
 import Tandem
 import TandemIO
 
-/// `log --stats` and `log --plot`: statistics of the selected transactions.
+/// `log --stats` and `log --plot`: counts and charts of the selected transactions.
 extension LogRun {
     /// `--stats`.
     func count(by statistic: Statistic) throws {
@@ -45,7 +45,8 @@ extension LogRun {
         try conclude(range)
     }
 
-    /// Returns the durations of a daemon's saves, or else the intervals between transactions.
+    /// Returns the durations of the daemon's saves, or without a daemon, the times between
+    /// transactions.
     private func durations(_ timeline: Timeline) -> SaveDurations {
         let status = try? (source as? DaemonSource)?.container.status()
         return status.flatMap { try? JSON(parsing: $0) }.flatMap { SaveDurations(status: $0) }
@@ -60,7 +61,7 @@ extension LogRun {
         }
     }
 
-    /// Passes the selected transactions to `body`, or the last ones under a limit, oldest first.
+    /// Passes the selected transactions to `body`, oldest first; with -n, only the last ones.
     private func each(_ range: LogRange, _ body: (LogEntry) -> Void) throws {
         var reader = LogReader(source: source, filter: filter)
         let bar = ProgressBar("read the log")
@@ -84,7 +85,7 @@ extension LogRun {
 }
 
 extension LogMatchOptions {
-    /// The selecting options as they were written.
+    /// The options that select transactions, as on the command line.
     var words: String {
         let options: [(String, [String])] = [
             ("-E", entity), ("-O", object), ("-p", property), ("-t", author), ("-u", unit),

@@ -21,7 +21,7 @@ final class LogRun {
         self.style = style
         cursors = try CursorKeeper(
             file: options.range.cursorFile, isShown: options.follow && options.showCursor)
-        // A pager handles signals itself and is already running.
+        // A pager is already running and handles signals itself.
         if cursors.isWanted, !output.hasPager { try cursors.watchSignals() }
         source = options.source()
         var filter = try options.wanted.filter(options.range, isUTC: options.utc)
@@ -46,8 +46,8 @@ final class LogRun {
             try read(range, limit)
             return try conclude(range)
         }
-        // Without a limit the follower reads everything itself, because it survives a restart of
-        // the daemon.
+        // Without a limit, the follower reads the whole range, because it survives a restart of the
+        // daemon.
         if limit != nil { try read(range, limit) }
         let start = limit == nil ? range.floor : max(range.top, range.floor)
         try LogFollower(source, filter, output, quiet: options.quiet).follow(
@@ -77,8 +77,8 @@ final class LogRun {
         let (floor, top) = (range.floor, range.top)
         switch (limit, options.reverse) {
         case (let limit?, true):
-            // A later run still has to print the transactions between the cursor and the oldest of
-            // these.
+            // A later run still has to print the transactions between the cursor and the oldest
+            // printed one.
             if range.startsAtCursor { stop = floor }
             guard limit > 0 else { return }
             try reader.backwards(after: floor, through: top) { entry, _ in
@@ -117,15 +117,15 @@ final class LogRun {
             output.write { format.append(entry, to: &$0) }
             return flushedCursor(entry)
         }
-        // Without --follow the file is written at the end or by a signal: a reader that leaves
-        // early, such as `head`, has not read everything that was written.
+        // Without --follow, the file is written at the end or by a signal, because a reader that
+        // ends early, such as `head`, has not read everything that was written.
         try options.follow ? cursors.keep(write) : cursors.remember(write)
         return !output.isClosed
     }
 
     /// Returns the cursor of a transaction that was just written.
     ///
-    /// Returns nil if some output is not flushed yet, or if the reader is gone.
+    /// Returns nil if some output is not flushed yet, or if the output has no reader.
     private func flushedCursor(_ entry: LogEntry) -> String? {
         guard !output.isPending else { return nil }
         output.noticeReader()
@@ -142,7 +142,7 @@ final class LogRun {
         var asked = options.range
         (asked.cursor, asked.to) = (text, number)
         let range = try LogRange(asked, source, filter)
-        // Without a chosen format, the readable difference is printed.
+        // The default format of `log show` is verbose, with the names of objects.
         if options.chosenFormat == nil {
             var logStyle = LogStyle(isUTC: options.utc)
             logStyle.style = Style(isOn: options.color.isOn(StandardStream.output.descriptor))
@@ -181,8 +181,8 @@ final class LogRun {
 
     // MARK: Remarks
 
-    /// Prints and keeps the last position that was read, including transactions that the filter
-    /// left out.
+    /// Prints and records the cursor of the last transaction that was read, whether or not it
+    /// matched the filter.
     private func sayCursor(_ range: LogRange) throws {
         let end = try stop ?? max(self.end(of: range), range.floor)
         let cursor = source.cursor(end)?.description ?? "\(end)"
@@ -190,9 +190,10 @@ final class LogRun {
         try keepCursor(cursor)
     }
 
-    /// Keeps a cursor in the file of `--cursor-file` after everything up to it was flushed.
+    /// Records a cursor after all output up to it was flushed.
     ///
-    /// If the reader is gone, the file keeps its old cursor: how much was read is unknown.
+    /// If the output has no reader any more, the file keeps its old cursor, because it is unknown
+    /// how much was read.
     private func keepCursor(_ cursor: String) throws {
         guard cursors.isWanted else { return }
         try cursors.keep {
@@ -204,17 +205,16 @@ final class LogRun {
 
     /// Returns the last position of a range, without the slack after the time of `--until`.
     ///
-    /// Transactions in the slack were only searched for clocks that were set back; a later run
-    /// prints them.
+    /// A later run prints the transactions in the slack.
     private func end(of range: LogRange) throws -> UInt64 {
         guard let until = filter.until, range.floor < range.top else { return range.top }
         return try LogReader.position(
             of: until, in: source, after: range.floor, through: range.top) - 1
     }
 
-    /// Prints on standard output that nothing was found, as journalctl does.
+    /// Prints `-- No entries --` if nothing was found, as journalctl does.
     ///
-    /// Formats for programs have no such line.
+    /// The line is omitted in formats for programs.
     private func sayNothing() {
         guard shown == 0, !options.quiet, options.output.isText else { return }
         output.line("-- No entries --")

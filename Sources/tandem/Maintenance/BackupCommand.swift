@@ -10,8 +10,8 @@ struct BackupCommand: ParsableCommand {
         commandName: "backup",
         abstract: "Copy store and journal, with or without a running daemon.",
         discussion: """
-            The command reads the store's files, so it needs permission to read them. Saves continue meanwhile. The \
-            directory gets its name only after the copy is complete and verified.
+            The command needs permission to read the store's files. Saves continue meanwhile. The copy is made under \
+            a temporary name, and renamed after it is complete and verified.
             """)
 
     @OptionGroup var place: StoreDirectory

@@ -9,13 +9,13 @@ struct CheckCommand: ParsableCommand {
         commandName: "check", abstract: "Check the store for contradictions.",
         discussion: """
             Rows are assumed to be correct. --repair corrects indexes, unique keys, links, counts and marks that \
-            contradict them; only `tandem rebuild` recovers data missing from rows. If a daemon is running, the last \
+            contradict the rows; only `tandem rebuild` recovers missing rows. If a daemon is running, the last \
             checkpoint is checked; --repair needs a stopped daemon. Exits with 1 if there is a fault.
             """)
 
     @OptionGroup var place: StoreDirectory
 
-    @Flag(help: "Repair what rows determine, after a confirmation.")
+    @Flag(help: "Repair what can be derived from rows, after a confirmation.")
     var repair = false
 
     @Flag(help: "With --repair: show what would change, and change nothing.")
@@ -24,7 +24,7 @@ struct CheckCommand: ParsableCommand {
     @Flag(name: .shortAndLong, help: "Do not ask for confirmation.")
     var yes = false
 
-    @Option(name: .shortAndLong, help: "The format: short or json.")
+    @Option(name: .shortAndLong, help: "The output format.")
     var output: OutputFormat = .short
 
     func validate() throws {
@@ -103,7 +103,7 @@ struct CheckCommand: ParsableCommand {
     }
 
     private func mend(_ first: StoreReport) throws {
-        // Opened for writing only after it is known to be a store.
+        // Opening for writing would create a missing store, but the store was read before.
         let store = try mapped {
             try Store.open(
                 path: place.store,
@@ -122,7 +122,7 @@ struct CheckCommand: ParsableCommand {
         printLine("changed \(Quantity.count(changed, "key"))")
         guard report.isClean else {
             throw CommandFailure(
-                "\(Quantity.count(report.found, "fault")) remain; run `tandem rebuild`")
+                "\(Quantity.count(report.found, "fault")) left; run `tandem rebuild`")
         }
     }
 }

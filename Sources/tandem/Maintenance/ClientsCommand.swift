@@ -1,19 +1,19 @@
 import ArgumentParser
 import Tandem
 
-/// `tandem clients`: the connected clients and their lag.
+/// `tandem clients`: lists the connected clients and their lag.
 struct ClientsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "clients", abstract: "List the connected clients.",
         discussion: """
             --disconnect ends the connection of a client. --cancel ends all requests of a client, or the one \
-            whose number is in the column REQUEST; a batch that is being carried out ends with its connection only. \
-            Both need the role admin.
+            whose number is in the column REQUEST. A batch that is being carried out ends only with its connection. \
+            Both options need the role admin.
             """)
 
     @OptionGroup var global: GlobalOptions
 
-    @Option(name: .shortAndLong, help: "The format: short or json.")
+    @Option(name: .shortAndLong, help: "The output format.")
     var output: OutputFormat = .short
 
     @Option(help: ArgumentHelp("End the connection of the client with this ID.", valueName: "id"))
@@ -35,7 +35,7 @@ struct ClientsCommand: ParsableCommand {
             let container = global.container()
             guard try container.cancel(request: cancel.request, ofClient: cancel.client) else {
                 throw CommandFailure(
-                    "no other client has such a request in progress: \(cancel); see `tandem clients`"
+                    "no request of another client matches \(cancel); see `tandem clients`"
                 )
             }
             return

@@ -2,7 +2,7 @@ import ArgumentParser
 import Tandem
 import TandemIO
 
-/// `tandem config`: a daemon's settings and their origins.
+/// `tandem config`: prints a daemon's settings and their origins.
 struct ConfigCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "config",
@@ -10,7 +10,7 @@ struct ConfigCommand: ParsableCommand {
         discussion: """
             Prints each key with its value and its origin: a flag, a variable or a line of a file. --file prints the \
             configuration with which a daemon would start here, as `tandemd --check-config --config FILE` does, and \
-            exits with 2 if it could not start.
+            exits with 2 if the daemon could not start.
             """)
 
     @OptionGroup var global: GlobalOptions
@@ -24,7 +24,7 @@ struct ConfigCommand: ParsableCommand {
     @Flag(help: "Show only keys that are set.")
     var changed = false
 
-    @Option(name: .shortAndLong, help: "The format: short or json.")
+    @Option(name: .shortAndLong, help: "The output format.")
     var output: OutputFormat = .short
 
     func run() throws {
@@ -45,7 +45,7 @@ struct ConfiguredKey: Equatable {
     var value: String
     var origin: String
 
-    /// The line that `tandemd --check-config` prints.
+    /// The setting as a line, in the format of `tandemd --check-config`.
     var line: String { "\(key) = \(value.isEmpty ? "-" : value)  # \(origin)" }
 
     /// The setting as a JSON object, printed on one line.

@@ -13,7 +13,7 @@ extension ConsumersCommand {
         @Flag(help: "Print times in UTC.")
         var utc = false
 
-        @Option(name: .shortAndLong, help: "The format: short or json.")
+        @Option(name: .shortAndLong, help: "The output format.")
         var output: OutputFormat = .short
 
         func run() throws {
@@ -48,7 +48,7 @@ struct ConsumerState {
 
     /// Finds a consumer in a status; throws ``CommandFailure`` if there is none.
     init(_ name: String, in status: JSON) throws {
-        // Compared as bytes: names that only look alike belong to different consumers.
+        // Compare bytes: canonically equivalent names belong to different consumers.
         let found = status["consumers"]?.array?.first {
             $0["name"]?.string.map { Array($0.utf8) == Array(name.utf8) } ?? false
         }
@@ -67,7 +67,7 @@ struct ConsumerState {
         CommandFailure("there is no consumer \(name); see `tandem consumers`")
     }
 
-    /// The transactions that are kept for the consumer, in words.
+    /// A description of the transactions that the consumer needs.
     var need: String {
         if isExpired { return "removed transactions" }
         if lag == 0 { return "nothing yet" }
@@ -75,7 +75,7 @@ struct ConsumerState {
         return "\(count) from \(acknowledged + 1) on"
     }
 
-    /// Returns the question to ask before a reset, with its effect.
+    /// Returns the question to ask before a reset, which describes the effect of the reset.
     func question(to position: UInt64) -> String {
         let change =
             position < acknowledged

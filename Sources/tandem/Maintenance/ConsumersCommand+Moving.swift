@@ -6,13 +6,14 @@ extension ConsumersCommand {
     struct Register: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Register a consumer, for which the journal is kept.",
-            discussion: "A registered consumer keeps its position, unless it is expired.")
+            discussion:
+                "A consumer that is already registered keeps its position, unless it is expired.")
 
         @OptionGroup var consumer: ConsumerName
 
         @Option(
             help: ArgumentHelp(
-                "The position after which it reads; the end by default.",
+                "The position after which the consumer reads; the end by default.",
                 valueName: "position"))
         var at: String?
 
@@ -68,15 +69,15 @@ extension ConsumersCommand {
         static let configuration = CommandConfiguration(
             abstract: "Move a consumer to another position, after a confirmation.",
             discussion: """
-                After a move back, it reads acknowledged transactions again, if they are still in the journal. After a \
-                move forward, it skips the transactions between. An expired consumer is active again.
+                A consumer that is moved back reads acknowledged transactions again, if they are still in the journal. \
+                A consumer that is moved forward skips transactions. An expired consumer becomes active again.
                 """)
 
         @OptionGroup var consumer: ConsumerName
 
         @Option(
             help: ArgumentHelp(
-                "The position after which it reads; the end by default.",
+                "The position after which the consumer reads; the end by default.",
                 valueName: "position"))
         var to: String?
 

@@ -1,14 +1,15 @@
 import ArgumentParser
 import Tandem
 
-/// `tandem consumers`: the named readers for which the journal is kept.
+/// `tandem consumers`: manages the named readers for which the journal is kept.
 struct ConsumersCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "consumers",
         abstract: "List, register, move and remove consumers.",
         discussion: """
-            The journal keeps unacknowledged transactions for a consumer, up to its cap. Registering needs the role \
-            writer, and a consumer of another user the role admin.
+            The journal keeps transactions that a consumer has not acknowledged, up to the cap on the journal's \
+            size. Registering a consumer needs the role writer; moving or removing a consumer of another user needs \
+            the role admin.
             """,
         subcommands: [
             List.self, Info.self, Register.self, Acknowledge.self, Reset.self, Remove.self,
@@ -21,7 +22,7 @@ struct ConsumersCommand: ParsableCommand {
 
         @OptionGroup var global: GlobalOptions
 
-        @Option(name: .shortAndLong, help: "The format: short or json.")
+        @Option(name: .shortAndLong, help: "The output format.")
         var output: OutputFormat = .short
 
         func run() throws {
@@ -41,9 +42,9 @@ struct ConsumerName: ParsableArguments {
 
     @OptionGroup var global: GlobalOptions
 
-    /// Returns the position given as a number or in complete form; nil if none is given.
+    /// Parses a position, which is a number or has log and epoch; returns nil if none is given.
     ///
-    /// Throws if the log has not reached the position, unless `mayBeAhead`.
+    /// Throws if the position is after the end of the log, unless `mayBeAhead`.
     static func position(
         _ text: String?, _ container: PersistentContainer, mayBeAhead: Bool = false
     ) throws -> Position? {

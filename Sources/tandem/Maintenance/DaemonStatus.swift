@@ -17,7 +17,7 @@ struct DaemonStatus {
         return Date(timeIntervalSince1970: seconds).formatted(.iso8601)
     }
 
-    /// The most important values, with human-readable labels.
+    /// The most important values, each with its label.
     var lines: [(String, String)] {
         func text(_ key: String) -> String { json[key]?.shown ?? "?" }
         return [

@@ -3,7 +3,7 @@ import TandemIO
 import TandemJournal
 import TandemStore
 
-/// The files of a store's directory and their contents.
+/// The files of a store's directory, with sizes and descriptions.
 struct DiskUsage {
     /// The kinds of files in such a directory.
     enum Kind: String, CaseIterable {
@@ -17,7 +17,7 @@ struct DiskUsage {
         case copy
         /// A file of LMDB.
         case store
-        /// The remains of an operation that was interrupted; can be removed.
+        /// A file that an interrupted operation left behind; it can be removed.
         case leftover
         /// Any other file.
         case other
@@ -95,18 +95,18 @@ struct DiskUsage {
         switch (folder, name) {
         case ("journal", _) where name.hasSuffix(".journal"): return (.journal, "")
         case ("journal", _) where name.hasSuffix(".index"):
-            return (.index, "the index of the segment with that name")
+            return (.index, "the index of the segment with the same name")
         case ("journal", "index.new"): return (.index, "an unfinished index")
         case ("journal", "spare.new"): return (.spare, "space for the next segment")
         case ("journal", _) where name.hasSuffix(".torn"):
-            return (.copy, "a copy of a torn batch that a start removed")
+            return (.copy, "a copy of a torn batch that a recovery removed")
         case ("store", "data.mdb"): return (.store, "")
-        case ("store", "lock.mdb"): return (.store, "the table of the store's readers")
+        case ("store", "lock.mdb"): return (.store, "the store's reader table")
         case ("store.rebuilding", _): return (.leftover, "an unfinished rebuild")
         case ("store/new", _): return (.leftover, "an unfinished new store")
-        case ("journal", "oldest"): return (.other, "the oldest position that was not removed")
-        case ("journal", "relaxed"): return (.other, "a mark that the journal is kept relaxed")
-        case (_, "lock"): return (.other, "the lock of the process that has it open")
+        case ("journal", "oldest"): return (.other, "the oldest position in the journal")
+        case ("journal", "relaxed"): return (.other, "the mark of durability relaxed")
+        case (_, "lock"): return (.other, "the lock of the process that uses the directory")
         default: return (.other, "")
         }
     }

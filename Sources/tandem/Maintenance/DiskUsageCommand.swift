@@ -1,19 +1,19 @@
 import ArgumentParser
 import Tandem
 
-/// `tandem disk-usage`: the sizes of files.
+/// `tandem disk-usage`: lists the files of a store and their sizes.
 struct DiskUsageCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "disk-usage",
         abstract: "List the files of a store and its journal.",
         discussion: """
-            The command reads the directory, so it needs permission to read it. `tandem vacuum` removes segments of \
-            the journal. Copies and leftovers may be removed if they are not needed.
+            The command needs permission to read the directory. `tandem vacuum` removes segments of the journal. \
+            Copies and leftovers may be removed if they are not needed.
             """)
 
     @OptionGroup var place: StoreLocationOptions
 
-    @Option(name: .shortAndLong, help: "The format: short or json.")
+    @Option(name: .shortAndLong, help: "The output format.")
     var output: OutputFormat = .short
 
     func run() throws {

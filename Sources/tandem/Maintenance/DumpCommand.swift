@@ -2,7 +2,7 @@ import ArgumentParser
 import Tandem
 import TandemStore
 
-/// `tandem dump`: the part of the store that the journal determines, in a fixed order.
+/// `tandem dump`: prints the state that a replay of the journal produces, in a fixed order.
 struct DumpCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "dump", abstract: "Print the store's logical dump, or its hash.",

@@ -4,7 +4,7 @@ import TandemJournal
 import TandemStore
 import TandemWire
 
-/// Vacuums the journal of a directory without a daemon; takes the store's lock before a removal.
+/// Vacuums the journal of a directory without a daemon; acquires the store's lock before a removal.
 struct FolderVacuum: JournalVacuum {
     private let folder: StoreFolder
 
@@ -29,7 +29,7 @@ struct FolderVacuum: JournalVacuum {
         return Self.answer(plan, state, consumers)
     }
 
-    /// Returns the segments; throws if the journal has damage for which a removal would be refused.
+    /// Returns the segments; throws if the journal is damaged, because opening it would then fail.
     private func segments() throws -> [JournalSegment] {
         if let gap = try mapped({ try JournalFolder(folder.journal).damagedBeginnings() }).first?
             .gap
@@ -62,7 +62,7 @@ struct FolderVacuum: JournalVacuum {
         return plan
     }
 
-    /// Removes segments by opening the journal, which throws before any removal if it is damaged.
+    /// Opens the journal and removes segments; throws before any removal if the journal is damaged.
     private func trim(below position: UInt64, applied: UInt64) throws {
         try mapped {
             let journal = try JournalFolder(folder.journal).open(appliedPosition: applied)

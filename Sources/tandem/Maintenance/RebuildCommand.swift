@@ -10,8 +10,8 @@ struct RebuildCommand: ParsableCommand {
         commandName: "rebuild", abstract: "Build the store from the journal.",
         discussion: """
             The daemon must be stopped. The new store is built next to the old one, checked, and then replaces it. \
-            If the journal does not begin at position 1, give a backup (--from) whose position is not before the \
-            journal's first one.
+            If the journal does not begin at position 1, give a backup (--from) whose position is at most one before \
+            the journal's first position.
             """)
 
     @OptionGroup var place: StoreDirectory
@@ -27,11 +27,13 @@ struct RebuildCommand: ParsableCommand {
         let report = try mapped { try rebuild(progress) }
         progress.end()
         let rows = report.walked[.rows, default: 0]
-        printLine("rebuilt \(place.store) at position \(report.position): \(rows) rows, no faults")
+        printLine(
+            "rebuilt \(place.store) at position \(report.position): \(Quantity.count(rows, "row")), no faults"
+        )
         reportConsumers(consumers)
     }
 
-    /// Reports which consumers were kept: they are not in the journal.
+    /// Reports which consumers were kept; the journal does not contain consumers.
     private func reportConsumers(_ consumers: StoreRebuild.OldConsumers) {
         if !consumers.kept.isEmpty {
             printLine("kept consumers: " + consumers.kept.map(\.name).joined(separator: ", "))
@@ -91,7 +93,7 @@ struct RebuildCommand: ParsableCommand {
         let (identity, path) = (journal.identity, backup ?? "")
         guard manifest.identity.log == LogID(high: identity.high, low: identity.low) else {
             throw CommandFailure(
-                "the backup \(path) is of another log than the journal in \(place.journal)")
+                "the backup \(path) belongs to another log than the journal in \(place.journal)")
         }
         guard manifest.identity.epoch == identity.epoch else {
             throw CommandFailure(

@@ -7,7 +7,7 @@ struct ReloadCommand: ParsableCommand {
         commandName: "reload", abstract: "Make the daemon read its configuration again.",
         discussion: """
             Needs the role admin. Roles and limits change at once, other keys after a restart. The command and the \
-            daemon's log list both kinds. A wrong configuration changes nothing; the exit code is 2 then.
+            daemon's log list both kinds. An invalid configuration changes nothing, and the exit code is 2.
             """)
 
     @OptionGroup var global: GlobalOptions

@@ -10,8 +10,8 @@ struct RestoreCommand: ParsableCommand {
         commandName: "restore",
         abstract: "Restore a backup into an empty or new directory.",
         discussion: """
-            The restored store has a higher epoch. Clients with a position of the old store receive the error \
-            historyExpired, and start again from a snapshot.
+            The restored store has a higher epoch. Clients that resume at a position of the old store receive the \
+            error historyExpired, and start again from a snapshot.
             """)
 
     @Argument(help: "The directory of the backup.")
@@ -31,8 +31,8 @@ struct RestoreCommand: ParsableCommand {
                 backup, to: store.withoutTrailingSlashes, progress: progress.update
             ) {
                 folder, manifest in
-                // The small segment starts the new epoch; the daemon uses its configured size for
-                // later ones.
+                // The first segment of the new epoch is small; later ones have the size in the
+                // daemon's configuration.
                 let journal = try JournalFolder(folder).open(
                     appliedPosition: manifest.position, segmentBytes: 1 << 20)
                 try journal.beginEpoch()

@@ -8,14 +8,14 @@ import TandemStore
 struct SalvageCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "salvage",
-        abstract: "Make a store of the readable data of a damaged one.",
+        abstract: "Create a store from the readable data of a damaged one.",
         discussion: """
-            The command starts with the store if that is readable, or else with an empty one. It applies the journal \
+            The command starts with the store if it is readable, otherwise with an empty one. It applies the journal \
             up to the first missing or damaged transaction. Indexes, unique keys, links and counts that contradict \
-            the rows are derived from the rows again. Unreadable rows and long values are taken from the journal if \
+            the rows are derived from the rows again. Unreadable rows and long values are read from the journal if \
             possible. The report lists the sources, lost positions, and lost objects and values by entity and count. \
-            The damaged directory is not changed. The new store has a new epoch and no earlier journal. Restore a \
-            backup instead if that is newer. Exits with 1 if anything is lost.
+            The damaged directory is not changed. The new store has a new epoch and no earlier journal. If a backup \
+            is newer than the salvaged store, restore the backup instead. Exits with 1 if anything is lost.
             """)
 
     @Argument(help: "The damaged directory of store and journal.")
@@ -44,10 +44,10 @@ struct SalvageCommand: ParsableCommand {
     }
 }
 
-/// The result of a salvage: its report, and whether anything is lost.
+/// The report of a salvage, and whether anything is lost.
 struct SalvageReport {
     var lines: [String] = []
-    /// Whether the store has every transaction that the directory is known to have had.
+    /// Whether nothing is lost: neither a transaction nor an object nor a value.
     var isComplete = true
 
     mutating func lost(_ line: String) {
@@ -63,7 +63,8 @@ struct Salvage {
     private var draft: String { target + ".salvaging" }
     private let files = RealFileSystem()
 
-    /// Creates a salvage to another directory; throws a failure if it is inside the damaged one.
+    /// Checks both directories; throws a failure if one is missing, or if the target is inside the
+    /// damaged directory.
     init(_ folder: StoreFolder, to target: String) throws {
         self.folder = folder
         self.target = target.withoutTrailingSlashes
@@ -93,7 +94,7 @@ struct Salvage {
             try StoreBackup.removeLeftover(
                 draft, ["copy", "journal", "store", "store.rebuilding"], files)
         }
-        // A running daemon would change the store during the salvage.
+        // The lock keeps a daemon from changing the store during the salvage.
         let lock = try folder.lock()
         defer { withExtendedLifetime(lock) {} }
         do {
@@ -139,7 +140,8 @@ struct Salvage {
         try files.rename(draft, to: target)
         try files.syncDirectory(target.parentDirectory)
         let rows = checked.walked[.rows, default: 0]
-        report.lines.append("salvaged \(target) at position \(found.last): \(rows) rows")
+        report.lines.append(
+            "salvaged \(target) at position \(found.last): \(Quantity.count(rows, "row"))")
         return report
     }
 
@@ -172,12 +174,12 @@ struct Salvage {
         return try readJournal(after: 0, &report).last >= position
     }
 
-    /// Reports the gaps of the journal that lose no data, because the store has applied what is
-    /// missing.
+    /// Reports the gaps of the journal that lose no data, because the store has applied the missing
+    /// transactions.
     private func reportLostHistory(through position: UInt64, _ report: inout SalvageReport) throws {
         let journal = JournalFolder(folder.journal)
         guard let first = try journal.segments().first?.first else { return }
-        let outcome = "the store has these changes, but their history is gone"
+        let outcome = "the store has these changes, but their history is lost"
         if let missing = journal.missing(before: min(first, position + 1))?.positions {
             report.lines.append(
                 "journal: positions \(missing.lowerBound) to \(missing.upperBound) are missing; "
@@ -190,8 +192,8 @@ struct Salvage {
         }
     }
 
-    /// Returns the last position that continues the store without a gap, and the journal's
-    /// identity.
+    /// Returns the last position up to which the journal continues the store without a gap, and the
+    /// journal's identity; reports gaps and lost positions.
     private func readJournal(
         after position: UInt64, _ report: inout SalvageReport
     ) throws -> (last: UInt64, identity: LogIdentity?) {
@@ -199,7 +201,7 @@ struct Salvage {
         var identity: LogIdentity?
         let segments = try JournalFolder(folder.journal).segments()
         guard let first = segments.first?.first else {
-            report.lost("journal: not found in \(folder.journal)")
+            report.lost("journal: not used: there is no journal in \(folder.journal)")
             return (last, nil)
         }
         let reader = JournalReader(
@@ -278,7 +280,8 @@ struct Salvage {
     }
 }
 
-/// A copy of a store's last checkpoint, in which everything derived from rows is repaired.
+/// Makes a copy of a store's last checkpoint, and repairs everything in it that can be derived from
+/// rows.
 struct SalvagedCopy {
     private let folder: StoreFolder
     /// The directory of the copy.
@@ -298,15 +301,15 @@ struct SalvagedCopy {
         case whole
         /// Copies one table from its beginning, up to the first page that can't be read.
         case table
-        /// Copies one table from its end, up to a key that was copied.
+        /// Copies one table backwards from its end, until it meets a key that was already copied.
         case tail
         /// Repairs a copy that was made table by table.
         case repair
     }
 
-    /// Makes the copy and returns lines for the report; those of losses begin with "lost: ".
+    /// Makes the copy and returns lines for the report; a line on a loss begins with "lost: ".
     ///
-    /// Throws the reason if the store can't be used.
+    /// Throws a failure with the reason if the store can't be used.
     func makeInChildren() throws -> [String] {
         do {
             return try runInChild(.whole)
@@ -317,7 +320,7 @@ struct SalvagedCopy {
         }
     }
 
-    /// The tables that can be derived from others if they can't be read.
+    /// The tables that can be derived from other tables, so that a loss of keys loses no data.
     private static let derived: Set<StoreTable> = [
         .indexes, .unique, .blobUses, .unusedBlobs, .saveOrder, .unchanged,
     ]
@@ -399,7 +402,7 @@ struct SalvagedCopy {
     private func repair() throws {
         let losses = try salvage()
         if losses.repaired > 0 {
-            printLine("store: \(losses.repaired) faults repaired from its rows")
+            printLine("store: repaired \(Quantity.count(losses.repaired, "fault")) from its rows")
         }
         losses.recoveredLines.forEach { printLine("store: recovered from the journal: \($0)") }
         losses.lines.forEach { printLine("lost: \($0)") }
@@ -417,7 +420,7 @@ struct SalvagedCopy {
         }
     }
 
-    /// Returns the last rows of objects, and the contents of long values, in the journal up to a
+    /// Reads the last rows of objects, and the contents of long values, from the journal up to a
     /// position.
     private func parts(
         of objects: Set<ObjectReference>, _ contents: Set<[UInt8]>, through last: UInt64

@@ -7,14 +7,14 @@ extension SchemaCommand {
         static let configuration = CommandConfiguration(
             abstract: "List the differences between a model and the store's.",
             discussion: """
-                Each line has the place, the difference, and its consequence. Nothing is changed. \
+                Each line names the entity or property, the difference, and its consequence. Nothing is changed. \
                 `tandem schema migrate FILE --dry-run` also counts the affected objects.
                 """)
 
         @OptionGroup var global: GlobalOptions
         @OptionGroup var file: ModelFile
 
-        @Option(name: .shortAndLong, help: "The format: short or json.")
+        @Option(name: .shortAndLong, help: "The output format.")
         var output: OutputFormat = .short
 
         func run() throws {
@@ -31,15 +31,16 @@ extension SchemaCommand {
         static let configuration = CommandConfiguration(
             abstract: "Check whether an app with a model could connect.",
             discussion: """
-                Additions to the store's model would be installed when the app connects; missing parts would be \
-                kept. A model that the store had earlier belongs to an older app, which can connect under the \
-                present rules. Exits with 1, and lists the reasons, if the app would be refused.
+                Lists the additions to the store's model that would be installed when the app connects. Parts of the \
+                store's model that the app lacks would be kept. An older app, with a model that the store had \
+                earlier, can connect if it meets the current rules. If the app would be refused, lists the reasons \
+                and exits with 1.
                 """)
 
         @OptionGroup var global: GlobalOptions
         @OptionGroup var file: ModelFile
 
-        @Option(name: .shortAndLong, help: "The format: short or json.")
+        @Option(name: .shortAndLong, help: "The output format.")
         var output: OutputFormat = .short
 
         func run() throws {

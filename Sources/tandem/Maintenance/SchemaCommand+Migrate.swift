@@ -22,7 +22,7 @@ extension SchemaCommand {
         @Flag(name: .shortAndLong, help: "Do not ask for confirmation.")
         var yes = false
 
-        @Option(name: .shortAndLong, help: "The format: short or json.")
+        @Option(name: .shortAndLong, help: "The output format.")
         var output: OutputFormat = .short
 
         func run() throws {
@@ -60,7 +60,7 @@ extension SchemaCommand {
         private func show(_ report: MigrationReport) {
             if output == .json { return printLine(report.json.text) }
             for item in report.items {
-                let objects = item.objects > 0 ? ", \(item.objects) objects" : ""
+                let objects = item.objects > 0 ? ", \(Quantity.count(item.objects, "object"))" : ""
                 printLine(
                     "\(item.difference)\(objects)\(item.lost > 0 ? ", \(item.lost) lost" : "")")
             }

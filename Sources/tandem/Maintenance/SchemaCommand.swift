@@ -27,7 +27,8 @@ struct SchemaCommand: ParsableCommand {
     /// `tandem schema apply`.
     struct Apply: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Install a model in an empty store, or one that only adds to the store's.")
+            abstract:
+                "Install a model in an empty store, or one that only adds to the store's model.")
 
         @OptionGroup var global: GlobalOptions
         @OptionGroup var file: ModelFile
@@ -49,7 +50,8 @@ struct ModelFile: ParsableArguments {
         do {
             bytes = try RealFileSystem().contents(of: file, maximumBytes: 4 << 20)
         } catch {
-            throw CommandFailure("\(error)", code: 2)
+            throw error.isNotFound
+                ? CommandFailure.noFile(file) : CommandFailure("\(error)", code: 2)
         }
         do {
             let model = try Model(parsing: String(decoding: bytes, as: UTF8.self))

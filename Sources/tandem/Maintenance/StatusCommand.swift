@@ -1,7 +1,7 @@
 import ArgumentParser
 import Tandem
 
-/// `tandem status`: the state of the daemon.
+/// `tandem status`: prints the state of the daemon.
 struct StatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status", abstract: "Show the daemon's status.",
@@ -9,7 +9,7 @@ struct StatusCommand: ParsableCommand {
 
     @OptionGroup var global: GlobalOptions
 
-    @Option(name: .shortAndLong, help: "The format: short or json.")
+    @Option(name: .shortAndLong, help: "The output format.")
     var output: OutputFormat = .short
 
     func run() throws {

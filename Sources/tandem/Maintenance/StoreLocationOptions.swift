@@ -1,12 +1,13 @@
 import ArgumentParser
 import Tandem
 
-/// The options for a daemon or a store's directory: -D, or TANDEM_STORE if no daemon is named.
+/// The options that select a daemon, or a store's directory: -D, or TANDEM_STORE if no daemon is
+/// named.
 struct StoreLocationOptions: ParsableArguments {
     @Option(
         name: [.customShort("D"), .customLong("directory")],
         help: ArgumentHelp(
-            "The directory of a store (TANDEM_STORE), without a daemon.", valueName: "dir"))
+            "The store's directory (TANDEM_STORE), without a daemon.", valueName: "dir"))
     var given: String?
 
     /// The directory to be used without a daemon; nil if the daemon is to be used.
@@ -19,7 +20,7 @@ struct StoreLocationOptions: ParsableArguments {
         if let directory { return StoreFolder(directory) }
         guard let path = try DaemonStatus(global).json["store"]?.string else {
             throw CommandFailure(
-                "the daemon does not report its store's directory; give it with -D")
+                "the daemon does not report its store's directory; give the directory with -D")
         }
         return StoreFolder(path)
     }

@@ -1,14 +1,14 @@
 import ArgumentParser
 import Tandem
 
-/// `tandem subscriptions`: the entities that clients follow, and the positions they have reached.
+/// `tandem subscriptions`: lists the entities that clients follow, and the clients' positions.
 struct SubscriptionsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "subscriptions",
         abstract: "List the entities that clients follow, and their lag.",
         discussion: """
-            A client follows an entity after it has read objects of it; a client that follows none is not listed. \
-            POSITION is the last transaction that was sent to it, and LAG the number of later ones.
+            A client follows an entity once it has read objects of the entity; a client that follows none is not \
+            listed. POSITION is the last transaction that was sent to the client, and LAG the number of later ones.
             """)
 
     @OptionGroup var global: GlobalOptions
@@ -16,7 +16,7 @@ struct SubscriptionsCommand: ParsableCommand {
     @Option(name: [.customShort("E"), .long], help: "Only clients that follow this entity.")
     var entity: String?
 
-    @Option(name: .shortAndLong, help: "The format: short or json.")
+    @Option(name: .shortAndLong, help: "The output format.")
     var output: OutputFormat = .short
 
     func run() throws {

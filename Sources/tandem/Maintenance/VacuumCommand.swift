@@ -8,10 +8,10 @@ struct VacuumCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "vacuum", abstract: "Remove the oldest segments of the journal.",
         discussion: """
-            Removes each segment that matches --size, --time or --before, but not the one in use. Segments that a \
-            consumer, a client or a pin needs are kept, and these readers are listed. The command shows what it \
-            removes and asks for confirmation. The daemon removes the segments, or this command with -D, which needs \
-            a stopped daemon. Afterwards a rebuild needs a backup as well.
+            Removes each segment that matches --size, --time or --before, except the segment in use. Segments that a \
+            consumer, a client or a pin needs are kept, and these readers are listed. The command lists the segments \
+            to be removed and asks for confirmation. The daemon removes them; with -D, this command does, and the \
+            daemon must be stopped. Afterwards, a rebuild needs a backup.
             """)
 
     @OptionGroup var place: StoreLocationOptions
@@ -35,7 +35,7 @@ struct VacuumCommand: ParsableCommand {
     @Flag(name: .shortAndLong, help: "Do not ask for confirmation.")
     var yes = false
 
-    @Option(name: .shortAndLong, help: "The format: short or json.")
+    @Option(name: .shortAndLong, help: "The output format.")
     var output: OutputFormat = .short
 
     func validate() throws {

@@ -3,7 +3,8 @@ import TandemWire
 
 /// The human-readable texts of `tandem vacuum`.
 enum VacuumText {
-    /// Returns what is removed and kept, and the readers that need the segments in question.
+    /// Returns a line on the removed and kept segments, and a line for each reader that needs some
+    /// of the selected segments.
     static func lines(_ answer: VacuumAnswer, isDone: Bool, isForced: Bool) -> [String] {
         let kept = amount(answer.keptSegments, answer.keptBytes)
         let verb = isDone ? "removed" : "would remove"

@@ -3,18 +3,16 @@ import Tandem
 import TandemIO
 import TandemStore
 
-/// `tandem verify`: checks the journal's bytes, and that the store has the state that the journal
-/// determines.
+/// `tandem verify`: checks the bytes of the journal, and the store against the journal.
 struct VerifyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
         abstract: "Verify the whole journal, and the store's position in it.",
         discussion: """
-            Verifies checksums, positions, epochs and indexes of all segments, and that the store's position fits \
-            the journal. --deep also builds the indexes and the store from the journal, compares them with the \
+            Verifies the checksums, positions, epochs and indexes of all segments, and that the store's position \
+            fits the journal. --deep also builds the indexes and the store from the journal, compares them with the \
             existing ones, and checks the store as `tandem check` does. Works with or without a running daemon, and \
-            changes nothing. BACKUP is verified against its manifest, and its journal and store as above. Exits with \
-            1 if there is a problem.
+            changes nothing. A backup is also verified against its manifest. Exits with 1 if there is a problem.
             """)
 
     @OptionGroup var place: StoreDirectory
@@ -22,7 +20,7 @@ struct VerifyCommand: ParsableCommand {
     @Argument(help: ArgumentHelp("A backup to verify in place of a store.", valueName: "backup"))
     var target: String?
 
-    @Flag(help: "Also build the store from the journal and compare; takes as long as a rebuild.")
+    @Flag(help: "Also compare the store with a replay of the journal; takes as long as a rebuild.")
     var deep = false
 
     @Option(
@@ -38,7 +36,7 @@ struct VerifyCommand: ParsableCommand {
             valueName: "dir"))
     var scratch: String?
 
-    @Option(name: .shortAndLong, help: "The format: short or json.")
+    @Option(name: .shortAndLong, help: "The output format.")
     var output: OutputFormat = .short
 
     func validate() throws {
@@ -47,7 +45,7 @@ struct VerifyCommand: ParsableCommand {
         }
         guard target != nil else { return }
         if deep || place.directory != nil || place.name != nil {
-            throw ValidationError("a backup cannot be combined with -D, --name and --deep")
+            throw ValidationError("a backup cannot be combined with -D, --name or --deep")
         }
     }
 
@@ -72,7 +70,7 @@ struct VerifyCommand: ParsableCommand {
             report.comparedAt = compared.position
             report.add(compared.problems)
         }
-        // The indexes of a damaged journal would only repeat its problems.
+        // The indexes of a damaged journal would cause the same problems again.
         if journal.found == 0 {
             report.add(
                 try IndexVerification(folder: JournalFolder(folder.journal)).problems(isDeep: deep))
@@ -128,10 +126,10 @@ struct VerifyReport {
 
     var summary: String { "\(found) problem\(found == 1 ? "" : "s") in \(path)" }
 
-    /// The addition to the summary if nothing was compared.
+    /// The end of the summary if store and journal were not compared.
     var hint: String { "; store and journal were not compared" }
 
-    /// The extent of the verification, in words.
+    /// Lines on the extent of the verification.
     var lines: [String] {
         let count = "\(journal.segments) segment\(journal.segments == 1 ? "" : "s")"
         let last = journal.next - 1
@@ -147,7 +145,7 @@ struct VerifyReport {
             let compared = comparedAt.map {
                 problems.contains { $0.kind == .difference }
                     ? ", compared at position \($0)"
-                    : ", as the journal determines at position \($0)"
+                    : ", equal to a replay of the journal up to position \($0)"
             }
             lines.append("store: at position \(standing.position)\(compared ?? "")")
         }

@@ -2,17 +2,17 @@ import ArgumentParser
 import Tandem
 import TandemIO
 
-/// `tandem manual`, for `make install`: creates a manual page from a program's help dump.
+/// `tandem manual`: creates a manual page from a program's help dump, for `make install`.
 struct ManualCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "manual",
-        abstract: "Makes a page of the manual of what --experimental-dump-help says.",
+        abstract: "Make a manual page from the output of --experimental-dump-help.",
         shouldDisplay: false)
 
     @Option(help: "The section of the manual.")
     var section = 1
 
-    @Option(help: "A page to see also, as tandemd(8); may be repeated.")
+    @Option(help: "A related page, such as tandemd(8); may be repeated.")
     var see: [String] = []
 
     func run() throws {
@@ -23,7 +23,7 @@ struct ManualCommand: ParsableCommand {
             let program = try? JSON(parsing: String(decoding: bytes, as: UTF8.self))["command"]
         else {
             throw CommandFailure(
-                "standard input is not what --experimental-dump-help of a program says", code: 2)
+                "standard input is not the output of a program's --experimental-dump-help", code: 2)
         }
         StandardStream.output.write(ManualPage(program, section: section, see: see).text)
     }

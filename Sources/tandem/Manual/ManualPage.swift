@@ -1,8 +1,8 @@
 import Tandem
 
-/// A manual page in the macros of man(7), made from a program's help dump by swift-argument-parser.
+/// A manual page in the macros of man(7), created from a help dump of swift-argument-parser.
 ///
-/// The page contains only the text of the program's help, so that the two never differ.
+/// The page contains only text of the program's help, so that the two never differ.
 struct ManualPage {
     private var writer = ManualWriter()
 
@@ -57,7 +57,7 @@ struct ManualPage {
         (list?.array ?? []).filter { $0["shouldDisplay"] != .bool(false) }
     }
 
-    /// Returns a text without an initial capital and full stop, as used in lists of pages.
+    /// Returns a sentence without its initial capital and full stop, as usual in the section NAME.
     private static func sentence(_ text: String) -> String {
         let words = text.hasSuffix(".") ? text.dropLast() : text[...]
         return words.prefix(1).lowercased() + words.dropFirst()
@@ -89,7 +89,7 @@ struct ManualArgument {
         var text = argument["abstract"]?.string ?? ""
         let values = (argument["allValues"]?.array ?? []).compactMap(\.string)
         let choice = values.isEmpty ? [] : ["one of " + values.joined(separator: ", ")]
-        let given = argument["defaultValue"]?.string.map { ["\($0) unless given"] } ?? []
+        let given = argument["defaultValue"]?.string.map { ["default: \($0)"] } ?? []
         let notes = (choice + given).joined(separator: "; ")
         if !notes.isEmpty { text += " (\(notes))" }
         summary = text

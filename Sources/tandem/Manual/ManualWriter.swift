@@ -19,7 +19,7 @@ struct ManualWriter {
         text += "\n"
     }
 
-    /// Begins an entry of a list; the following lines explain `words`.
+    /// Begins an entry of a list, whose term is `words`; the lines that follow explain the term.
     mutating func tag(_ words: String) {
         text += ".TP\n"
         text += "\\fB\(Self.escaped(words))\\fR\n"
@@ -34,7 +34,7 @@ struct ManualWriter {
 
     /// Writes paragraphs of a program's help.
     ///
-    /// `TITLE:` begins a subsection, and an indented line `name: …` explains a name.
+    /// `TITLE:` begins a subsection, and an indented line `name: …` is an entry of a list.
     mutating func paragraphs(_ words: String) {
         var isTagged = false
         var begins = true

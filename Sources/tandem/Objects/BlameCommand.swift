@@ -1,14 +1,14 @@
 import ArgumentParser
 import Tandem
 
-/// `tandem blame`: the transaction that last set each property of an object.
+/// `tandem blame`: prints the transaction that last set each property of an object.
 struct BlameCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "blame",
         abstract: "Show which transaction last set each property.",
         discussion: """
-            A property that was set before the journal's first position has no transaction. A property that a \
-            migration set has the migration's transaction. All names are the current ones.
+            The transaction is missing if the property was set before the journal's first position. If a migration \
+            added the property, the transaction is that of the migration. All names are the current ones.
             """)
 
     @Argument(help: "The object, such as Team/3.")
@@ -17,10 +17,11 @@ struct BlameCommand: ParsableCommand {
     @Argument(help: "Only this property.")
     var property: String?
 
-    @Option(help: ArgumentHelp("The position; the end by default.", valueName: "position"))
+    @Option(
+        help: ArgumentHelp("The position to read at; the end by default.", valueName: "position"))
     var at: String?
 
-    @Option(name: .shortAndLong, help: "The format: short or json.")
+    @Option(name: .shortAndLong, help: "The output format.")
     var output: OutputFormat = .short
 
     @OptionGroup var options: SourceOptions
@@ -47,7 +48,7 @@ struct Blame {
         case migration(Transaction)
     }
 
-    /// A property with the origin of its value; nil if the origin is no longer kept.
+    /// A property and the origin of its value, which is nil if the journal no longer has it.
     struct Item {
         var property: String
         var setter: Setter?
@@ -57,7 +58,8 @@ struct Blame {
     private let oldest: UInt64
     private let names: CurrentNames
 
-    /// Reads backwards until the origin of every property is found, or the object's insertion.
+    /// Reads the journal backwards until the origin of every property or the object's insertion is
+    /// found.
     init(
         _ object: String, _ property: String?, _ source: any LogSource, at: String? = nil
     ) throws {

@@ -19,7 +19,7 @@ struct BlameWalk {
     /// Whether any change was read.
     var hasBegun: Bool { origins != nil }
 
-    /// Evaluates the next older change; returns false if nothing more can be found.
+    /// Evaluates the next older change; returns false if no earlier change is needed.
     mutating func meet(_ step: ObjectHistory.Step) -> Bool {
         guard let entity = step.entity, let model = step.entry.model else { return true }
         if origins == nil { begin(step, entity, model) }
@@ -35,8 +35,8 @@ struct BlameWalk {
         return !ends && found.count < wanted.count
     }
 
-    /// Records migrations after a position that added a property: no earlier change can have set
-    /// it.
+    /// Records the migrations after a position that added properties; no earlier change can have
+    /// set these properties.
     mutating func consumeMigrations(after position: UInt64) {
         for name in wanted where found[name] == nil {
             found[name] = origins?.migration(bringing: name, after: position)

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Tandem
 
-/// `tandem count`: the number of matching objects.
+/// `tandem count`: prints the number of matching objects.
 struct CountCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "count", abstract: "Count objects.")

@@ -2,14 +2,14 @@ import ArgumentParser
 import Tandem
 import TandemIO
 
-/// `tandem diff`: the differences between two positions.
+/// `tandem diff`: prints the net changes between two positions.
 struct DiffCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "diff", abstract: "Show the differences between two positions.",
         discussion: """
-            Prints each object once, with the net effect of all transactions between the positions, under the current \
-            names. The effect of a migration on objects is not in the journal, so a remark names each migration; with \
-            -o json it is an object on standard error.
+            Prints each changed object once, with the net effect of all transactions between the positions and with \
+            current names. The journal does not record the effect of a migration on objects, so a remark lists each \
+            migration. With -o json, remarks go to standard error.
             """)
 
     @Argument(help: "The earlier position.")
@@ -23,7 +23,7 @@ struct DiffCommand: ParsableCommand {
         help: "Only objects of this entity or its subentities.")
     var entity: [String] = []
 
-    @Option(name: .shortAndLong, help: "The format: short or json.")
+    @Option(name: .shortAndLong, help: "The output format.")
     var output: OutputFormat = .short
 
     @OptionGroup var options: SourceOptions
@@ -34,7 +34,8 @@ struct DiffCommand: ParsableCommand {
         let top = try to.map { try SourceOptions.number($0, source) } ?? source.bounds().last
         guard floor <= top else {
             throw CommandFailure(
-                "position \(from) is after \(top); give the earlier position first", code: 2)
+                "position \(from) is after position \(top); give the earlier position first",
+                code: 2)
         }
         let objects = try net(source, floor, top)
         let lines = LineOutput()
@@ -48,7 +49,7 @@ struct DiffCommand: ParsableCommand {
             }
         }
         for remark in try migrations(source, floor, top) {
-            // Programs that read JSON expect an object in each line.
+            // With -o json, each line of standard output must be a JSON object.
             if output == .json {
                 printRemark(remark)
             } else {

@@ -1,16 +1,16 @@
 import ArgumentParser
 import Tandem
 
-/// `tandem explain`: the plan of a fetch.
+/// `tandem explain`: prints the plan of a fetch.
 struct ExplainCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "explain",
         abstract: "Carry out a fetch, and print its plan and what it read.",
         discussion: """
-            The plan is a tree: the answer at the top, then the sorting, the evaluation of the \
-            predicate, and the access paths that find candidates. A fetch that is answered \
-            without one of these steps has no line for it. The daemon chooses the plan that reads \
-            the fewest of the objects now in the store.
+            The plan is a tree: the kind of result at the top, then the sorting, the evaluation of \
+            the predicate, and the access paths that find candidates. Steps that the fetch does \
+            not need are omitted. The daemon chooses the plan that reads the fewest objects in \
+            the current store.
             """)
 
     @OptionGroup var global: GlobalOptions
@@ -19,7 +19,7 @@ struct ExplainCommand: ParsableCommand {
     @Flag(help: "Explain a count instead of a fetch of rows.")
     var count = false
 
-    @Option(name: .shortAndLong, help: "The format: short or json.")
+    @Option(name: .shortAndLong, help: "The output format.")
     var output: OutputFormat = .short
 
     func run() throws {
@@ -89,14 +89,14 @@ private struct PlanText {
         addAccess()
     }
 
-    /// Adds an access path and its subordinate paths, which are siblings.
+    /// Adds an access path, and below it the paths that it combines.
     private mutating func addAccess() {
         let step = steps[next]
         next += 1
         add(step.text)
         let below = depth
         while steps.indices.contains(next), steps[next].depth > step.depth {
-            // The subordinate plan of a relationship is a fetch with its own predicate.
+            // The plan below a relationship is that of a fetch with its own predicate.
             if step.access == .related { addPlan() } else { addAccess() }
             depth = below
         }

@@ -2,7 +2,7 @@ import ArgumentParser
 import Tandem
 import TandemIO
 
-/// `tandem fetch`: the objects of an entity.
+/// `tandem fetch`: prints the objects of an entity.
 struct FetchCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "fetch",
@@ -12,7 +12,7 @@ struct FetchCommand: ParsableCommand {
     @OptionGroup var options: RequestOptions
     @OptionGroup var columns: ColumnOptions
 
-    @Option(name: .shortAndLong, help: "The format: short or json.")
+    @Option(name: .shortAndLong, help: "The output format.")
     var output: OutputFormat = .short
 
     @Flag(
@@ -89,7 +89,7 @@ struct FetchCommand: ParsableCommand {
         printLine(width.map { line.printable.cut(toCells: $0) } ?? line)
     }
 
-    /// Returns a name and its value; texts that could be taken for more than one field are quoted.
+    /// Returns `NAME=VALUE`; a text that could be taken for several fields is quoted.
     private static func field(_ name: String, _ value: JSON?) -> String {
         guard let value else { return "\(name)=" }
         let isAmbiguous =

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Tandem
 
-/// `tandem history`: all changes of one object.
+/// `tandem history`: prints all changes of one object.
 struct HistoryCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "history", abstract: "Show the changes of an object, oldest first.")
@@ -17,7 +17,7 @@ struct HistoryCommand: ParsableCommand {
     @Flag(name: .shortAndLong, help: "Print the newest first.")
     var reverse = false
 
-    @Option(name: .shortAndLong, help: ArgumentHelp("Format.", valueName: "format"))
+    @Option(name: .shortAndLong, help: ArgumentHelp("The output format.", valueName: "format"))
     var output: LogFormat = .verbose
 
     @OptionGroup var options: SourceOptions

@@ -2,7 +2,7 @@ import Tandem
 
 /// The net change of an object by several transactions.
 ///
-/// Names are the current ones, so the model may change between the transactions.
+/// Names are the current ones, so that changes under different models can be combined.
 struct NetObjectChange {
     var id: String
     private(set) var isNew = false
@@ -14,7 +14,8 @@ struct NetObjectChange {
 
     init(_ id: String) { self.id = id }
 
-    /// Whether there is no net change: the object was inserted and deleted, or is as before.
+    /// Whether there is no net change: the object was inserted and deleted, or has its old values
+    /// and links.
     var isNothing: Bool {
         if isNew { return isGone }
         return !isGone && before.allSatisfy { after[$0.key] == $0.value }

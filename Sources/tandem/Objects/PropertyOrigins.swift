@@ -1,9 +1,9 @@
 import Tandem
 
-/// The properties of an entity at a position, each with the migration that added it.
+/// The properties of an entity at a position, and the migrations that added them.
 ///
-/// If a migration added a property, or added it again after it was dropped, the migration set its
-/// value, not an earlier save.
+/// If a migration added a property, or added it again after it was dropped, its value was set by
+/// the migration and not by an earlier save.
 struct PropertyOrigins {
     /// The properties, by their current names.
     private(set) var properties: [String]
@@ -11,7 +11,7 @@ struct PropertyOrigins {
 
     /// Reads the properties from the installed models up to a position, oldest first.
     ///
-    /// If no installation is known, `model` is the only model.
+    /// If `installed` is empty, `model` is the only model.
     init(
         of tag: EntityTag, _ installed: [Installation], else model: CompiledModel,
         _ names: CurrentNames

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Tandem
 
-/// The request that `fetch`, `count` and `explain` share.
+/// The options of `fetch`, `count` and `explain` that define the request.
 struct RequestOptions: ParsableArguments {
     @Argument(help: "The entity.")
     var entity: String
@@ -24,7 +24,8 @@ struct RequestOptions: ParsableArguments {
     @Option(help: "The number of results to skip at the beginning.")
     var offset: Int = 0
 
-    @Option(help: "The position of the journal to read at, instead of the end.")
+    @Option(
+        help: ArgumentHelp("The position to read at; the end by default.", valueName: "position"))
     var at: UInt64?
 
     func validate() throws {

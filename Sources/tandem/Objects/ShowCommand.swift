@@ -1,22 +1,23 @@
 import ArgumentParser
 import Tandem
 
-/// `tandem show`: an object as of a position.
+/// `tandem show`: prints the state of an object at a position.
 struct ShowCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show", abstract: "Show an object at the end or at a position.",
         discussion: """
-            Reads the journal back to the object's insertion. If the journal no longer has that, the values of the \
-            store are shown, with a remark.
+            Reads the journal backwards to the object's insertion. If the insertion is no longer in the journal, the \
+            values come from the store, and a remark is printed.
             """)
 
     @Argument(help: "The object, such as Team/3.")
     var object: String
 
-    @Option(help: ArgumentHelp("The position; the end by default.", valueName: "position"))
+    @Option(
+        help: ArgumentHelp("The position to read at; the end by default.", valueName: "position"))
     var at: String?
 
-    @Option(name: .shortAndLong, help: "The format: short or json.")
+    @Option(name: .shortAndLong, help: "The output format.")
     var output: OutputFormat = .short
 
     @OptionGroup var options: SourceOptions

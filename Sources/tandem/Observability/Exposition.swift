@@ -4,12 +4,12 @@ import Tandem
 /// type.
 ///
 ///     var exposition = Exposition()
-///     exposition.gauge("tandem_read_only", "1 while no saves are taken", 0)
+///     exposition.gauge("tandem_read_only", "1 while saves are refused", 0)
 struct Exposition {
     /// The label names and values of a sample.
     typealias Labels = KeyValuePairs<String, String>
 
-    /// All families so far; ends with a newline.
+    /// The text of all families added so far, which ends with a newline.
     private(set) var text = ""
 
     /// Adds a number that can rise and fall; adds nothing if it is nil.
@@ -32,7 +32,8 @@ struct Exposition {
         family(name, "counter", help, samples)
     }
 
-    /// Adds a histogram of seconds from the daemon's status; adds nothing if it is missing there.
+    /// Adds a histogram in seconds from its JSON form in the daemon's status; adds nothing if the
+    /// JSON is nil or invalid.
     mutating func histogram(_ name: String, _ help: String, _ json: JSON?) {
         guard let bounds = json?["boundsMicroseconds"]?.array?.compactMap(\.number),
             let counts = json?["counts"]?.array?.compactMap(\.number),

@@ -2,13 +2,14 @@ import Tandem
 
 /// The problems of a daemon, determined from its status.
 ///
-/// It is a plain value, so that each rule can be tested without a daemon.
+/// The initialiser only reads its arguments, so that each rule can be tested without a daemon.
 struct Health {
-    /// The thresholds from which a number counts as a problem.
+    /// The values from which a measure counts as a problem.
     struct Thresholds {
-        /// Percent of the store's quota.
+        /// The used percentage of the store's quota.
         var mapPercent = 80
-        /// Percent of the journal's cap, while a reader needs the oldest tenth of the journal.
+        /// The used percentage of the journal's cap, if a reader needs the oldest tenth of the
+        /// journal.
         var journalPercent = 90
         /// The lag of a client or consumer, in positions.
         var lag: Int64 = 100_000
@@ -18,7 +19,7 @@ struct Health {
 
     /// A problem.
     struct Problem: Hashable {
-        /// The stable name of the problem.
+        /// The name of the problem, which never changes.
         var name: String
         /// The problem and its remedy.
         var message: String

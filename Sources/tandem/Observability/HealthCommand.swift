@@ -1,7 +1,7 @@
 import ArgumentParser
 import Tandem
 
-/// `tandem health`: whether the daemon needs attention, for scripts.
+/// `tandem health`: checks whether the daemon has problems, for scripts.
 struct HealthCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "health", abstract: "Check whether the daemon has problems.",
@@ -12,7 +12,7 @@ struct HealthCommand: ParsableCommand {
 
     @OptionGroup var global: GlobalOptions
 
-    @Option(name: .shortAndLong, help: "The format: short or json.")
+    @Option(name: .shortAndLong, help: "The output format.")
     var output: OutputFormat = .short
 
     @Option(help: "The percentage of the store's quota that is a problem.")

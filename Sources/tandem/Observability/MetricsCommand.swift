@@ -2,14 +2,14 @@ import ArgumentParser
 import Tandem
 import TandemIO
 
-/// `tandem metrics`: the metrics for Prometheus.
+/// `tandem metrics`: prints metrics for Prometheus.
 struct MetricsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "metrics", abstract: "Print the daemon's metrics in Prometheus' text format.",
         discussion: """
-            The format is version 0.0.4. With -O the text replaces a file in one step, for node_exporter's \
-            textfile collector; the file's name must end in .prom. If no daemon answers, because none runs or the \
-            running one hangs, the file has tandem_up 0, and the exit code is 3.
+            The format has version 0.0.4. With -O, the text atomically replaces a file, for node_exporter's textfile \
+            collector; the file's name must end in .prom. If no daemon answers, because none runs or the running one \
+            hangs, the file contains tandem_up 0, and the exit code is 3.
             """)
 
     @OptionGroup var global: GlobalOptions
@@ -21,7 +21,8 @@ struct MetricsCommand: ParsableCommand {
 
     func validate() throws {
         guard outputFile.map({ $0.hasSuffix(".prom") }) ?? true else {
-            throw ValidationError("the name for --output-file must end in .prom")
+            throw ValidationError(
+                "`\(outputFile ?? "")` does not end in .prom; give --output-file FILE.prom")
         }
     }
 

@@ -4,11 +4,11 @@ import TandemIO
 /// A table in the format of RFC 4180: the first record contains the column names, and each other
 /// record is a row.
 struct CSVTable {
-    /// A record after the first one.
+    /// A row of the table.
     struct Record {
         /// The number of the record's first line.
         var line: Int
-        /// The bytes in the file.
+        /// The record's bytes in the file.
         var bytes: [UInt8]
         /// One cell for each column; nil for an empty cell that is not quoted.
         var cells: [String?] = []
@@ -71,8 +71,10 @@ struct CSVTable {
         return "the row has \(count), but the first line has \(columns)"
     }
 
-    /// Returns the bytes of a record, and the number of its first line; the record continues on the
-    /// next line while a quoted cell is open, unless it is already longer than a row can be.
+    /// Returns the bytes of the next record, and the number of its first line.
+    ///
+    /// The record continues on the next line while a quoted cell is open, unless the record is
+    /// already longer than a row can be.
     private static func record(
         _ lines: inout ImportLines, _ delimiter: UInt8
     ) throws -> ([UInt8], Int)? {
@@ -91,7 +93,7 @@ struct CSVTable {
     }
 }
 
-/// The position of a parser in a record.
+/// The state of a parser within a record.
 private enum CSVState {
     case atCell, plain, quoted, atQuote
 
@@ -138,7 +140,7 @@ enum CSVCells {
     }
 
     /// Returns the quoted cell whose content begins at `start`, and the offset after its closing
-    /// mark; two marks are one character.
+    /// quotation mark; two marks in the content stand for one.
     private static func quoted(
         _ bytes: UnsafeBufferPointer<UInt8>, _ start: Int
     ) -> (String, Int)? {

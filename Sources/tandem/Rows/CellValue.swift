@@ -1,14 +1,15 @@
 import Tandem
 
-/// Conversion of a cell's text to a value.
+/// Conversions of the texts of cells to values.
 enum CellValue {
     /// Returns the value of a text, or nil if the text is not a value of the type.
     ///
-    /// Numbers are decimal, with optional spaces around them. A whole number may be written as
-    /// `3.0` or `1e5`; infinite numbers are `Infinity` and `-Infinity`. A number out of range, or a
-    /// whole number that would be rounded, is rejected. Booleans are true, t, yes, y and 1, or
-    /// their opposites. A date without a zone is in UTC, and a date without a time is midnight.
-    /// Digits alone are not a date: `20130131` would be a day in 1970.
+    /// - Numbers are decimal, with optional spaces around them. A whole number may be written as
+    ///   `3.0` or `1e5`; infinite numbers are `Infinity` and `-Infinity`. A number out of range, or
+    ///   a whole number that would be rounded, is rejected.
+    /// - Booleans are true, t, yes, y and 1, or false, f, no, n and 0, in any case.
+    /// - A date without a zone is in UTC, and a date without a time is midnight. Digits alone are
+    ///   not a date, because `20130131` would be a day in 1970.
     static func read(_ text: String, _ type: AttributeType) -> Value? {
         switch type {
         case .int: return whole(text).map { .int($0) }
@@ -23,7 +24,8 @@ enum CellValue {
         }
     }
 
-    /// Returns the accepted forms for an error message, for types that need an explanation.
+    /// Returns the end of an error message that lists the accepted forms of a date; empty for other
+    /// types.
     static func forms(_ type: AttributeType) -> String {
         guard type == .date else { return "" }
         return "; write a date as 2013-01-31, 2013-01-31 10:05:00 or 2013-01-31T10:05:00Z, "
@@ -85,7 +87,7 @@ struct CivilTime: Equatable {
 
     /// Seconds since 1970; nil if the day or time does not exist.
     ///
-    /// 24:00 is the end of a day.
+    /// A time of 24:00 is the end of the day.
     var seconds: Double? {
         guard (-9_999...9_999).contains(year), (1...12).contains(month),
             (1...Self.days(of: month, in: year)).contains(day), (0...24).contains(hour),
@@ -103,7 +105,8 @@ struct CivilTime: Equatable {
         }
     }
 
-    /// Days since 1970-01-01, counted in years that begin in March, so that a leap day is the last.
+    /// Days since 1970-01-01, computed with years that begin in March, so that a leap day is the
+    /// last day of its year.
     private var dayNumber: Int64 {
         let year = month > 2 ? year : year - 1
         let era = (year >= 0 ? year : year - 399) / 400
@@ -117,7 +120,7 @@ extension CivilTime {
     /// Parses `2013-01-31`, `2013-01-31 10:05:00` and `2013-01-31T10:05:00Z`; nil for anything
     /// else.
     ///
-    /// These are the usual forms in tables; parsing them here avoids slow formatters.
+    /// These forms are the usual ones in tables, and parsing them does not need a slow formatter.
     init?(utc text: String) {
         var bytes = Array(text.utf8)[...]
         guard let year = Self.number(&bytes, 4), Self.consume("-", &bytes),

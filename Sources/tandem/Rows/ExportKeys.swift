@@ -1,9 +1,9 @@
 import Tandem
 
-/// The unique keys of the objects to which the relationships of an entity refer, at one position.
+/// The unique keys, at one position, of the objects to which an entity's relationships refer.
 struct ExportKeys {
     private let model: CompiledModel
-    /// The constraint that identifies the objects of a relationship.
+    /// The constraint whose keys identify the destination objects, by relationship.
     private var constraints: [String: CompiledIndex] = [:]
     private var keys: [UInt16: [ObjectID: UniqueKey]] = [:]
 

@@ -3,10 +3,11 @@ import TandemIO
 
 /// Reads the objects of a request at one position, page by page.
 @MainActor struct ExportRows {
-    /// The number of rows of a page: each page skips all rows before it, so pages grow while their
-    /// rows are small.
+    /// The numbers of rows of the first and of the largest page.
+    ///
+    /// A page costs time for all rows before it, so pages grow as long as their rows are small.
     private static let pageRows = (first: 1_000, most: 32_000)
-    /// The approximate size of a page above which the next one is not larger.
+    /// The approximate size in bytes that pages do not exceed by growing.
     private static let pageBytes = 8 << 20
     private let context: ManagedObjectContext
     private let position: Position
@@ -22,7 +23,7 @@ import TandemIO
     /// Calls `body` with every object, including the contents of long values; `body` returns the
     /// object's size in bytes.
     ///
-    /// Calls `before` once, when the request has turned out to be valid.
+    /// Calls `before` once before the first object, after the daemon has accepted the request.
     func each(
         _ request: FetchRequest<ManagedObject>, _ members: [String],
         _ body: (ObjectSnapshot) -> Int,

@@ -1,6 +1,6 @@
 import Tandem
 
-/// Writes the objects of an entity.
+/// Writes objects of an entity in the format of an export.
 struct ExportWriter {
     private let entity: CompiledEntity
     private let model: CompiledModel
@@ -12,7 +12,7 @@ struct ExportWriter {
     /// The unique keys of linked objects.
     private let keys: ExportKeys
 
-    /// The name of the id column if `id` is a property.
+    /// The name of the id column if the entity has a property `id`.
     static let idColumn = "@id"
 
     init(
@@ -27,10 +27,10 @@ struct ExportWriter {
         derived = entity.properties.filter { $0.derivation != nil }.map(\.name)
     }
 
-    /// The to-many relationships, whose members are written too.
+    /// The names of the to-many relationships, whose members are also written.
     var members: [String] { entity.properties.filter(\.isToMany).map(\.name) }
 
-    /// Writes the header, which only CSV has.
+    /// Writes the header of CSV, or nothing in other formats.
     func begin(into bytes: inout [UInt8]) {
         guard format == .csv else { return }
         let id = columns.contains("id") ? Self.idColumn : "id"
@@ -84,7 +84,7 @@ struct ExportWriter {
         if value.isNull { return "" }
         let json = json(name, value)
         let text = json.object == nil ? json.plain : json.text
-        // An empty cell without quotes would be null.
+        // An empty cell without quotation marks means null.
         return text.isEmpty ? "\"\"" : CSVFormat.quoted(text)
     }
 }

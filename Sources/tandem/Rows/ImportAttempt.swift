@@ -1,12 +1,12 @@
 import Tandem
 
-/// One attempt to import a file or a folder.
+/// An attempt to import a file or a folder.
 @MainActor protocol ImportAttempt {
     /// The result so far.
     var result: ImportCounts { get }
     /// Imports everything; throws if the daemon can't be reached or rejects all rows.
     func run() async throws
-    /// Removes the files that the attempt created, after it imported nothing.
+    /// Removes the files that the attempt created; call it only if nothing was imported.
     func discard() throws
 }
 

@@ -2,10 +2,10 @@ import Tandem
 
 /// The rows of a file, without those that were rejected before.
 protocol ImportedRows: AnyObject, AsyncSequence where Element == BatchValues {
-    /// Returns one of the last rows as a reject, by its index among all rows returned so far; nil
-    /// if it is no longer kept.
+    /// Returns a recent row as a reject, by its index among all rows returned so far; nil if the
+    /// row is no longer in memory.
     func reject(_ index: Int) -> RejectFile.Reject?
-    /// Returns when no rows are being read ahead any more.
+    /// Waits until no rows are being read ahead.
     nonisolated(nonsending) func end() async
 }
 
@@ -15,17 +15,17 @@ extension ImportedRows {
 
 /// Inserts the rows of a file with a batch insert.
 ///
-/// Rows that the daemon rejects are omitted. They are in the file of rejects before any later row
-/// is inserted. The batch's id is derived from the import's id. If the import is started again, it
-/// therefore omits the same rows and resumes where it stopped.
+/// Rows that the daemon rejects are written to the file of rejects before any later row is
+/// inserted. The batch's id is derived from the import's id, so an import that is started again
+/// omits the same rows and resumes after the last inserted row.
 @MainActor struct ImportBatches {
     let context: ManagedObjectContext
     let entity: String
     let policy: MergePolicy
     let rejects: RejectFile
-    /// The name of the file in its folder; empty for a single file.
+    /// The name of the file in the folder of the import; empty for the import of a single file.
     var file = ""
-    /// Whether to continue if the first rows are all rejected for one reason.
+    /// Whether to continue if the first 1,000 rows all fail for one reason.
     var keepsGoing = false
     /// The name that distinguishes this batch from all others.
     let name: String
@@ -96,27 +96,27 @@ extension ImportedRows {
     }
 }
 
-/// The rows that were most recently handed to a batch.
+/// The rows most recently passed to a batch, which the daemon may still reject.
 ///
-/// The daemon can reject rows of chunks in flight. These are the last two chunks; one more row may
-/// have been read after them. A chunk has a limited number of rows and bytes, or is one row of any
-/// length.
+/// At most two chunks are in flight, and one more row may have been read after them. A chunk has a
+/// limited number of rows and bytes, or consists of one row of any length.
 struct LastRows<Row> {
-    /// The number of rows kept: at least those of two chunks, and those read ahead.
+    /// The minimum number of rows kept, which exceeds that of two chunks and the row read ahead.
     private static var kept: Int { 4_096 }
     private static var chunkBytes: Int { 1 << 20 }
-    /// More than two chunks and one row have, because a row counts as at most one chunk.
+    /// The minimum number of bytes kept, which exceeds that of two chunks and one row: a row counts
+    /// as at most one chunk.
     private static var keptBytes: Int { 4 * chunkBytes }
     private var rows: [(row: Row, bytes: Int)] = []
     private var count = 0
     private var bytes = 0
 
-    /// Adds the next row; `rowBytes` is at most its size in a chunk.
+    /// Adds the next row; `rowBytes` must not exceed the row's size in a chunk.
     mutating func add(_ row: Row, bytes rowBytes: Int) {
         count += 1
         rows.append((row, min(rowBytes, Self.chunkBytes)))
         bytes += rows[rows.count - 1].bytes
-        // Rows are dropped in bulk, because removing the first ones moves all others.
+        // Rows are dropped in bulk, because removing the first rows moves all others.
         if rows.count > 2 * Self.kept || bytes > 2 * Self.keptBytes { drop() }
     }
 
@@ -129,7 +129,7 @@ struct LastRows<Row> {
         rows.removeFirst(gone)
     }
 
-    /// The row with this index, counted from 0; nil if it is no longer kept.
+    /// The row with this index, counted from 0; nil if it was dropped.
     subscript(index: Int) -> Row? {
         let place = index - (count - rows.count)
         return rows.indices.contains(place) ? rows[place].row : nil
@@ -137,7 +137,7 @@ struct LastRows<Row> {
 }
 
 extension BatchValues {
-    /// The size of its texts and data in bytes, which is at most its size in a chunk.
+    /// The bytes of all texts and data, which is a lower bound of the row's size in a chunk.
     var contentBytes: Int {
         attributes.values.reduce(0) { bytes, value in
             switch value {

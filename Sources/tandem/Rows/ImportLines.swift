@@ -2,14 +2,14 @@ import TandemIO
 
 /// Reads the lines of a file from any offset, with their numbers.
 struct ImportLines {
-    /// A place between two lines.
+    /// The start of a line in the file.
     struct Place: Hashable {
         var offset: UInt64 = 0
-        /// The number of the line that begins here, from 1.
+        /// The number of the line, counted from 1.
         var line = 1
     }
 
-    /// The longest line that can be a row: a longer one exceeds the size of a transaction.
+    /// The longest line that can be a row, in bytes; a longer row would not fit into a transaction.
     static let longest = 32 << 20
     private let file: any File
     private let longest: Int
@@ -18,7 +18,7 @@ struct ImportLines {
     /// The start of the next line.
     private(set) var place: Place
 
-    /// Reads the lines from a place on, of which none is longer than `longest` bytes.
+    /// Reads the lines from a place on; a line of more than `longest` bytes is an error.
     init(_ file: any File, from place: Place = Place(), longest: Int = Self.longest) {
         self.file = file
         self.longest = longest
@@ -27,8 +27,8 @@ struct ImportLines {
     }
 
     private var filled: UInt64
-    /// Whether the last line ended in a carriage return, which belongs to the content only within a
-    /// quoted cell.
+    /// Whether the last line ended with a carriage return, which is content only within a quoted
+    /// cell.
     private(set) var endedInReturn = false
 
     private static let byteOrderMark: [UInt8] = [0xef, 0xbb, 0xbf]
@@ -48,10 +48,8 @@ struct ImportLines {
         return true
     }
 
-    /// Fills the buffer up to the end of the next line, and returns that and the line break's
-    /// length.
-    ///
-    /// Nil after the last line.
+    /// Fills the buffer up to the end of the next line; returns the end's offset and the length of
+    /// the line break, or nil after the last line.
     private mutating func nextEnd() throws -> (end: Int, ending: Int)? {
         var searched = start
         while true {
@@ -62,7 +60,7 @@ struct ImportLines {
             guard bytes.count <= longest else {
                 throw CommandFailure(
                     "\(file.path) line \(place.line) is longer than \(longest >> 20) MiB, the most "
-                        + "that a row can have; split or remove the line, or check the file's line ends"
+                        + "that a row can have; split or remove the line, or check the file's line endings"
                 )
             }
             var more = try file.read(count: 1 << 16, at: filled)[...]

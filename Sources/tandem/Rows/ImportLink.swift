@@ -5,7 +5,7 @@ import Tandem
 struct ImportLink: Hashable {
     var id: ObjectID
     var key: UniqueKey?
-    /// The link as written in the file.
+    /// The link's JSON in the file.
     private let json: JSON
     /// The link's text in the file.
     var text: String { json.text }

@@ -1,12 +1,12 @@
 import Tandem
 import TandemIO
 
-/// A row of a file, whose entity has not been checked.
+/// A row of a file, before its names and values are checked.
 struct ImportRow {
-    /// The value of a row under a name.
+    /// The value of a row's field.
     enum Field: Equatable {
         case json(JSON)
-        /// A cell of a table; nil for an empty cell.
+        /// The text of a table's cell; nil for an empty cell.
         case text(String?)
 
         /// The value as shown in messages.
@@ -27,7 +27,7 @@ struct ImportRow {
     var entity: String?
     /// The id of the exported object; nil if the row was not exported.
     var id: ObjectID?
-    /// Whether the row was exported.
+    /// Whether the row was written by `tandem export`.
     var isCopy: Bool { id != nil }
     var fields: [String: Field] = [:]
     /// The reason why the row can't be read.
@@ -46,9 +46,10 @@ struct ImportRow {
 protocol ImportReader {
     /// The start of the next row.
     var place: ImportLines.Place { get }
-    /// Returns the next row whose line is wanted, readable or not, or nil after the last one.
+    /// Returns the next row whose line satisfies a predicate, readable or not, or nil after the
+    /// last one.
     ///
-    /// Other lines are only parsed to find their ends.
+    /// Other lines are skipped without parsing their values.
     mutating func next(where isWanted: (_ line: Int) -> Bool) throws -> ImportRow?
 }
 
@@ -102,8 +103,8 @@ struct NDJSONReader: ImportReader {
 
 /// A reader of CSV according to RFC 4180, with the column names in the first record.
 ///
-/// A column `id` contains the id of the exported object, and a column `entity` its entity, unless
-/// the entity has properties of these names.
+/// Unless the entity has properties of these names, a column `id` contains the id of the exported
+/// object, and a column `entity` its entity.
 struct CSVReader: ImportReader {
     private var table: CSVTable
     private let properties: Set<String>

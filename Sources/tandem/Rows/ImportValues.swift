@@ -1,6 +1,6 @@
 import Tandem
 
-/// Reads the values and links of rows.
+/// Parses the values and links of rows.
 enum ImportValues {
     /// The reason why a row does not fit its entity.
     struct RowError: Error {
@@ -17,7 +17,7 @@ enum ImportValues {
         do throws(RowError) {
             return try read(row.fields, isCopy: row.isCopy, of: entity, model)
         } catch {
-            // Sorted, so that every run reports the same one of several problems.
+            // Sorted, so that every run reports the same problem of a row that has several.
             let fields = row.fields.sorted { $0.key < $1.key }
             return try read(fields, isCopy: row.isCopy, of: entity, model)
         }
@@ -62,10 +62,11 @@ enum ImportValues {
         return value
     }
 
-    /// Returns the value of a cell, or nil if it is not a valid one.
+    /// Returns the value of a cell, or nil if the text is invalid.
     ///
-    /// Cells are read like those of a map, with two exceptions. Booleans are `true` and `false`.
-    /// Dates in exported rows may be seconds, as `tandem export` writes them.
+    /// Cells are parsed as in an import with a map, with two exceptions:
+    /// - Booleans are only `true` and `false`.
+    /// - Dates in exported rows may be seconds, as `tandem export` writes them.
     private static func cell(_ text: String?, _ type: AttributeType, isCopy: Bool) -> Value? {
         guard let text else { return .null }
         switch type {
@@ -76,13 +77,13 @@ enum ImportValues {
         }
     }
 
-    /// Returns the value of a text that is JSON, or nil if it is not a valid one.
+    /// Parses a text as JSON and returns its value, or nil if the text is invalid.
     private static func parsed(_ text: String, _ type: AttributeType) -> Value? {
         guard let json = try? JSON(parsing: text), json != .null else { return nil }
         return Value(json: json, type: type)
     }
 
-    /// Returns the links of a field; a cell contains JSON, or ids separated by spaces.
+    /// Parses the links of a field; a cell contains JSON, or ids separated by spaces.
     private static func links(
         _ field: ImportRow.Field, _ property: CompiledProperty, _ model: CompiledModel
     ) throws(RowError) -> [ImportLink] {

@@ -1,6 +1,6 @@
 import Tandem
 
-/// The value of a unique attribute, by which a link finds its object.
+/// The value of a unique attribute, which identifies the target of a link.
 ///
 /// Texts are compared byte by byte, as in the store; Swift's `==` also accepts canonically
 /// equivalent texts.

@@ -1,18 +1,19 @@
 import Tandem
 import TandemIO
 
-/// The file of rejected rows: one JSON object per line, with the import, the file's name if there
-/// are several, the line number, the reason and the row's text.
+/// The file of rejected rows.
 ///
-/// A rejected row is written before any later row is inserted. An import that is resumed under its
-/// id therefore omits the rows that the first attempt rejected, and inserts no row twice.
+/// Each line is a JSON object with the import's id, the file's name if the import has several
+/// files, the line number, the reason and the row's text. A rejected row is written before any
+/// later row is inserted. An import that is resumed under its id therefore omits the rows that the
+/// first attempt rejected, and inserts no row twice.
 final class RejectFile {
     /// The stage that rejected a row.
     enum Judge: String {
         /// The row can't be read, does not fit the entity, or has a link without a target.
         case reader
         case daemon
-        /// The row is imported, but its links could not be set.
+        /// The row was imported, but its links could not be set.
         case links
     }
 
@@ -23,7 +24,7 @@ final class RejectFile {
         var reason: String
     }
 
-    /// A state of the file, to which ``removeAll(after:)`` returns.
+    /// A state of the file that ``removeAll(after:)`` restores.
     struct Mark {
         fileprivate var end: UInt64
         fileprivate var lines: [String: [Int: Judge]]
@@ -37,7 +38,7 @@ final class RejectFile {
     /// can't be created, in which case no row can be rejected.
     private var lock: AdvisoryLock?
     private var file: (any File)?
-    /// Whether the file existed before.
+    /// Whether the file existed before this attempt.
     private let isOthers: Bool
     private var end: UInt64 = 0
     /// The rejected lines by file name, which is empty for a single file.
@@ -59,15 +60,15 @@ final class RejectFile {
         self.id = id
         let wasThere = files.exists(path)
         lock = try Self.lock(path)
-        // Without locks, a file of another import may have been removed since.
+        // Without locks, another import may have removed its file since.
         isOthers = wasThere && (lock != nil || files.exists(path))
         guard files.exists(path), try mapped({ try files.open(path, .read).size() }) > 0 else {
             return
         }
         guard isContinued else {
             throw CommandFailure(
-                "\(path) exists; if it is that import's file of rejects, continue with the --id of the import, or name another "
-                    + "file with --rejects", code: 2)
+                "\(path) exists; continue the import that wrote it (--id), or name another file with --rejects",
+                code: 2)
         }
         try mapped { try read() }
     }
@@ -83,10 +84,10 @@ final class RejectFile {
             throw CommandFailure("another import is writing to \(path); wait until it has ended")
         } catch let error where error.isNotRegular {
             throw CommandFailure(
-                "\(path) is not a regular file; name another with --rejects", code: 2)
+                "\(path) is not a regular file; name another file with --rejects", code: 2)
         } catch let error where error.lacksLocks {
-            // Without locks, the import that creates the file owns it; others find it there and
-            // fail.
+            // Without locks, the import that creates the file owns it; other imports fail because
+            // the file exists.
             printRemark("\(error); make sure that no other import uses this file of rejects")
             return nil
         } catch {
@@ -112,7 +113,7 @@ final class RejectFile {
         lines = [:]
     }
 
-    /// Removes the rejects since a mark; call it only if no row was inserted since.
+    /// Removes the rejects after a mark; call it only if no row was inserted after the mark.
     func removeAll(after mark: Mark) throws {
         guard end > mark.end else { return }
         try mapped {
@@ -123,18 +124,18 @@ final class RejectFile {
         (end, lines) = (mark.end, mark.lines)
     }
 
-    /// Returns the rejected lines of a file whose rows are not imported.
+    /// Returns the rejected lines of a file, without rows that were imported without their links.
     func lines(of file: String = "") -> Set<Int> {
         Set((lines[file] ?? [:]).filter { $0.value != .links }.keys)
     }
 
-    /// The longest line that the file can have.
+    /// The length in bytes of the longest line that the file can have.
     ///
-    /// Each byte of a row may need six as JSON, and a record of a table may have almost twice the
-    /// length of a line. The rest is enough for the other members.
+    /// A byte of a row may need six bytes as JSON, and a record of a table may have almost twice
+    /// the length of a line. Another 16 MiB are enough for the other members.
     private static let longest = 6 * 2 * ImportLines.longest + (16 << 20)
 
-    /// Returns a reason without the end of a very long value that it may contain.
+    /// Returns a reason, cut to 1,000 characters because it may contain a long value.
     static func shortened(_ reason: String) -> String {
         let text = reason.unicodeScalars
         guard let end = text.index(text.startIndex, offsetBy: 1_000, limitedBy: text.endIndex),
@@ -147,7 +148,7 @@ final class RejectFile {
         let file = try files.open(path, .readWrite)
         var lines = ImportLines(file, longest: Self.longest)
         while let line = try lines.next() {
-            // The write was cut off, so no later row was sent, and the row will be rejected again.
+            // The write was cut off, so no later row was sent. The row will be rejected again.
             if Self.isBegun(line), try isCut(at: lines.place) { break }
             let json = try? JSON(parsing: String(decoding: line, as: UTF8.self))
             guard let json, json["import"]?.string == id, record(json) else { throw foreign(json) }
@@ -157,7 +158,7 @@ final class RejectFile {
         self.file = file
     }
 
-    /// Records a reject of an earlier attempt; returns false if it is not a valid one.
+    /// Records a reject of an earlier attempt; returns false if the JSON is not a valid reject.
     private func record(_ json: JSON) -> Bool {
         guard let line = json["line"]?.int.flatMap(Int.init(exactly:)),
             let judge = json["by"]?.string.flatMap(Judge.init(rawValue:))
@@ -166,14 +167,14 @@ final class RejectFile {
         return true
     }
 
-    /// Whether the line that ends at a place has no line break.
+    /// Returns whether the line that ends at a place is the last one and has no line break.
     private func isCut(at place: ImportLines.Place) throws -> Bool {
         let file = try files.open(path, .read)
         return try file.size() == place.offset
             && file.read(count: 1, at: place.offset - 1) != [UInt8(ascii: "\n")]
     }
 
-    /// Whether a line may be the beginning of a reject.
+    /// Returns whether a line may be the beginning of a reject.
     private static func isBegun(_ line: [UInt8]) -> Bool {
         let beginning = #"{"by":"#.utf8
         return line.starts(with: beginning) || beginning.starts(with: line)
@@ -182,11 +183,11 @@ final class RejectFile {
     private func foreign(_ json: JSON?) -> CommandFailure {
         if let other = json?["import"]?.string, other != id {
             return CommandFailure(
-                "\(path) has the rejects of import \(other); continue with that --id, or name another file with --rejects",
+                "\(path) belongs to the import \(other); continue with --id \(other), or name another file with --rejects",
                 code: 2)
         }
         return CommandFailure(
-            "\(path) is not a file of rejects and was not changed; name another with --rejects",
+            "\(path) is not a file of rejects and was not changed; name another file with --rejects",
             code: 2
         )
     }
@@ -216,8 +217,9 @@ final class RejectFile {
         }
     }
 
-    /// Returns the file to write to; without locks, a new file is created exclusively, so that only
-    /// one import owns it.
+    /// Returns the file to write to.
+    ///
+    /// Without locks, a new file is created exclusively, so that only one import owns it.
     private func opened() throws -> any File {
         if let file { return file }
         do throws(IOError) {

@@ -1,18 +1,18 @@
 import Tandem
 
-/// Ends an import whose first rows all fail for the same reason, which more likely indicates a
-/// mistake in the command than in every row.
+/// Ends an import whose first 1,000 rows all fail for the same reason, because a mistake in the
+/// command is more likely than a mistake in every row.
 struct UniformFailures {
     private static let most = 1_000
-    /// The file or entity of the rows; empty for the rows of a file with any entities.
+    /// The file or entity of the rows; empty for a file whose rows may have any entity.
     private let name: String
     private var reason: String?
     private(set) var count = 0
     /// Whether the import can no longer be ended, so that no further row matters.
     private(set) var isDecided: Bool
 
-    /// Creates the check for the rows of a file or entity; with `keepsGoing` it never ends an
-    /// import.
+    /// Creates the check for the rows of a file or entity; with `keepsGoing`, the check never ends
+    /// the import.
     init(_ keepsGoing: Bool, of name: String = "") {
         isDecided = keepsGoing
         self.name = name
@@ -21,11 +21,11 @@ struct UniformFailures {
     /// Records that a row did not fail.
     mutating func didPass() { isDecided = true }
 
-    /// Records a failure; throws ``UniformFailure`` if it is the thousandth for one reason and no
-    /// row has passed.
+    /// Records a failure; throws ``UniformFailure`` for the thousandth failure if all failures have
+    /// one reason and no row has passed.
     mutating func add(_ reason: String) throws {
         if isDecided { return }
-        // The rest of the text is this row's value.
+        // The text after ", not " is the value of this row.
         let kind =
             reason.firstRange(of: ", not ").map { String(reason[..<$0.lowerBound]) } ?? reason
         if self.reason != nil, self.reason != kind { return didPass() }

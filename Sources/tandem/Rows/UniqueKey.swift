@@ -1,7 +1,7 @@
 import Tandem
 
-/// The values that identify an object in any store: those of a uniqueness constraint, none of them
-/// null.
+/// The values of a uniqueness constraint, all of them non-null, which identify an object in any
+/// store.
 struct UniqueKey: Hashable {
     /// The id of the constraint.
     let constraint: UInt16
@@ -14,8 +14,8 @@ struct UniqueKey: Hashable {
         guard !values.contains(where: \.value.isNull) else { return nil }
     }
 
-    /// Creates the key of an object for the first constraint of its entity without null values; nil
-    /// if there is none.
+    /// Creates the key of an object for the first constraint of its entity whose values are all
+    /// non-null; nil if there is none.
     init?(of entity: CompiledEntity, _ value: (String) -> Value) {
         for constraint in Self.constraints(of: entity) {
             if let key = Self(constraint, value) {
@@ -45,7 +45,7 @@ struct UniqueKey: Hashable {
 
 /// The objects of a uniqueness constraint, by key and by id, at one position.
 ///
-/// All objects are held in memory, at about 200 bytes each.
+/// All of them are in memory, at about 200 bytes each.
 struct UniqueKeys {
     private(set) var objects: [UniqueKey: ObjectID] = [:]
     private(set) var keys: [ObjectID: UniqueKey] = [:]

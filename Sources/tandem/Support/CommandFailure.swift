@@ -6,7 +6,7 @@ struct CommandFailure: Error {
     var message: String
     var code: Int32
 
-    /// Creates a failure; the default code 1 means that a problem was found.
+    /// Creates a failure; the code 1 means that a problem was found.
     init(_ message: String, code: Int32 = 1) {
         self.message = message
         self.code = code
@@ -17,7 +17,7 @@ struct CommandFailure: Error {
         code =
             switch error.code {
             case .usage, .unknownEntity, .unknownProperty, .invalidPredicate, .noSortDescriptors: 2
-            // To a script, a stopped or busy daemon is the same as a missing one.
+            // For a script, a daemon that does not answer is the same as a missing one.
             case .disconnected, .timeout: 3
             case .denied: 4
             case .historyExpired: 5
@@ -25,7 +25,7 @@ struct CommandFailure: Error {
             }
     }
 
-    /// Returns the failure with one more remedy in its message.
+    /// Returns the failure with a remedy appended to its message.
     func adding(_ remedy: String) -> CommandFailure {
         CommandFailure("\(message); \(remedy)", code: code)
     }

@@ -12,9 +12,10 @@ struct GlobalOptions: ParsableArguments {
 
     func validate() throws { try DaemonName.check(name) }
 
-    /// Returns the directory that a verb reads without a daemon, or nil.
+    /// Returns the directory that a verb reads without a daemon, or nil to use the daemon.
     ///
-    /// That is the given one, or TANDEM_STORE if no option or variable selects a daemon.
+    /// The result is the given directory, or TANDEM_STORE if no option or variable selects a
+    /// daemon.
     func directory(_ given: String?) -> String? {
         func variable(_ name: String) -> String? {
             ThisProcess.environment(name).flatMap { $0.isEmpty ? nil : $0 }
@@ -25,11 +26,10 @@ struct GlobalOptions: ParsableArguments {
         return given ?? (namesDaemon ? nil : variable("TANDEM_STORE"))
     }
 
-    /// Creates a container for the selected daemon, without a model of its own.
+    /// Creates a container for the selected daemon; the container uses the store's model.
     ///
-    /// If no daemon is running, a verb with a single request fails at once; a patient verb waits
-    /// for the daemon to start. Both wait for a busy daemon. No object numbers are leased before
-    /// the first insert.
+    /// If no daemon is running, a verb fails after 300 ms; a patient verb waits for the daemon to
+    /// start. Both wait for a busy daemon. No object numbers are leased before the first insert.
     func container(
         author: String = "tandem", isPatient: Bool = false,
         cachedRows: Int = ClientLimits().cachedRows
@@ -46,8 +46,8 @@ struct GlobalOptions: ParsableArguments {
 
 /// The name of a daemon, which is part of its paths.
 enum DaemonName {
-    /// Throws a `ValidationError` if the name, given or from TANDEM_NAME, would change a path's
-    /// directory.
+    /// Throws a `ValidationError` if a path made of the name would be in another directory; checks
+    /// TANDEM_NAME if no name is given.
     static func check(_ given: String?) throws {
         guard let name = given ?? ThisProcess.environment("TANDEM_NAME"),
             name.isEmpty || name.contains("/") || name.hasPrefix(".")

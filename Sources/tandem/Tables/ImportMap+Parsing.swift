@@ -1,9 +1,10 @@
 import Tandem
 
 extension ImportMap {
-    /// Parses a map; unknown keys are errors, so that typos are found.
+    /// Parses a map.
     ///
-    /// Throws ``CommandFailure`` with the first problem and its location.
+    /// Throws ``CommandFailure`` with the first problem and its location; unknown keys are
+    /// problems, so that typos are found.
     init(parsing text: String, path: String) throws {
         let json: JSON
         do {
@@ -29,7 +30,7 @@ extension ImportMap {
         }
     }
 
-    /// A problem of a map.
+    /// A problem in a map.
     fileprivate struct Problem: Error {
         var message: String
     }
@@ -160,7 +161,8 @@ extension ImportMap.Link {
         let by = try members.object("by").sorted
         guard by.count == 1, let (key, column) = by.first, let column = column.string else {
             throw members.problem(
-                "needs `by`: one attribute of its destination and the column that has its value")
+                "needs `by`: one attribute of its destination and the column with the attribute's value"
+            )
         }
         let kinds = ImportMap.Missing.allCases.map(\.rawValue)
         guard let missing = ImportMap.Missing(rawValue: try members.text("missing") ?? "reject")

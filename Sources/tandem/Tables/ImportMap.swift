@@ -1,7 +1,7 @@
 import Tandem
 
-/// The import map of a folder's files: the objects that rows describe, and the sources of their
-/// values.
+/// A map for importing the files of a folder: the entity of each file's rows, and the sources of
+/// their values.
 ///
 ///     {"null": ["NA"],
 ///      "files": {
@@ -13,10 +13,10 @@ import Tandem
 struct ImportMap: Equatable {
     /// The source of an attribute's value.
     enum Source: Equatable {
-        /// A cell, parsed by the attribute's type, with texts for certain values and texts that
-        /// mean "no value".
+        /// A cell, parsed by the attribute's type; `values` replaces certain texts, and the texts
+        /// in `nulls` mean null.
         case column(String, values: [String: JSON], nulls: Set<String>?)
-        /// The parts of a date in UTC, each a column.
+        /// A date in UTC, composed of columns for its parts.
         case date([DatePart: String], partial: Partial)
         /// The same value in every row.
         case constant(JSON)
@@ -25,17 +25,17 @@ struct ImportMap: Equatable {
     /// A part of a date.
     enum DatePart: String, CaseIterable {
         case year, month, day, hour, minute, second
-        /// Hours and minutes as one number: 517 is 5:17, and 2400 the end of the day.
+        /// Hours and minutes as one number, such as 517 for 5:17 and 2400 for the end of the day.
         case time
     }
 
-    /// The treatment of a date that has a year, but lacks another part.
+    /// The treatment of a date that has a year but lacks another part.
     enum Partial: String, CaseIterable {
-        /// The attribute has no value.
+        /// The attribute is null.
         case `nil`
         /// The row is rejected.
         case reject
-        /// The first month, day, hour, minute or second.
+        /// The missing part is the first month, day, hour, minute or second.
         case first
     }
 
@@ -45,16 +45,17 @@ struct ImportMap: Equatable {
         case `nil`
         /// The row is rejected.
         case reject
-        /// An object that has only the key is created.
+        /// An object is created in which only the key is set.
         case create
     }
 
-    /// A to-one relationship, by a unique attribute of its destination.
+    /// The source of a to-one relationship's targets: a unique attribute of the destination, and a
+    /// column with its values.
     struct Link: Equatable {
         var name: String
         /// The attribute of the destination.
         var key: String
-        /// The column that contains its value.
+        /// The column that contains the attribute's value.
         var column: String
         var missing: Missing
     }
@@ -66,9 +67,9 @@ struct ImportMap: Equatable {
         var entity: String
         var attributes: [String: Source] = [:]
         var links: [Link] = []
-        /// The texts that mean "no value", in addition to an empty cell.
+        /// The texts that mean null, in addition to an empty cell.
         var nulls: Set<String> = []
-        /// The separator of cells.
+        /// The delimiter of cells.
         var delimiter = UInt8(ascii: ",")
 
         /// The columns that the map refers to.

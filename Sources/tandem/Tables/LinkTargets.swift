@@ -1,8 +1,8 @@
 import Tandem
 
-/// The possible targets of a relationship's links: the objects of its destination, by their keys.
+/// The possible targets of a relationship's links: the objects of the destination, by key.
 ///
-/// All of them are held in memory, about a hundred bytes each.
+/// All of them are in memory, at about a hundred bytes each.
 typealias LinkTargets = [LinkKey: ObjectID]
 
 extension LinkTargets {

@@ -1,6 +1,6 @@
 import Tandem
 
-/// Finds a key that occurs twice in one object of a JSON text, which the JSON parser accepts.
+/// Finds a key that occurs twice in an object of a JSON text; the JSON parser accepts such texts.
 struct RepeatedKey {
     private var bytes: [UInt8]
     private var place = 0

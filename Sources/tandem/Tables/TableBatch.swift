@@ -1,8 +1,8 @@
 import Tandem
 
-/// The rows of a file; the next chunk is read while one is sent.
+/// The rows of a file; the next chunk is read while the current one is sent.
 ///
-/// Rejected rows are on disk before any later row is returned.
+/// A rejected row is on disk before any later row is returned.
 final class TableBatch: ImportedRows {
     typealias Element = BatchValues
 
@@ -16,8 +16,9 @@ final class TableBatch: ImportedRows {
     private var index = 0
     private var last = LastRows<TableFile.Row>()
 
-    /// Reads the rows of a file whose reading has started; `onRead` is called with the offset after
-    /// each chunk.
+    /// Starts to read ahead; the file's `begin` must have been called.
+    ///
+    /// `onRead` is called after each chunk with the offset in the file.
     init(
         _ file: TableFile, _ name: String, _ rejects: RejectFile, _ failures: UniformFailures,
         onRead: @escaping (UInt64) -> Void

@@ -7,7 +7,7 @@ struct TableBinding {
     private let model: CompiledModel
     let entity: CompiledEntity
 
-    /// Throws ``CommandFailure`` if the entity or a column does not exist.
+    /// Resolves the entity; throws ``CommandFailure`` if it or a column does not exist.
     init(_ table: ImportMap.Table, _ columns: [String], _ model: CompiledModel) throws {
         self.table = table
         self.model = model
@@ -105,7 +105,7 @@ struct TableBinding {
         return found
     }
 
-    /// Throws if the treatment of missing objects contradicts the model.
+    /// Throws if the map's treatment of missing objects contradicts the model.
     private func check(_ link: TablePlan.Link) throws {
         if link.missing == .nil, link.property.needsValue {
             throw failure(
@@ -148,7 +148,7 @@ struct TableBinding {
 }
 
 extension ImportMap.Table {
-    /// A text that identifies the map of a file; the same in every process.
+    /// A text that identifies the map of a file, and is the same in every process.
     var canonical: String {
         let sources = attributes.sorted { $0.key < $1.key }.map { name, source in
             switch source {

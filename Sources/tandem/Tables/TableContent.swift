@@ -3,7 +3,8 @@ import TandemIO
 
 /// The content of a table, decompressed if necessary.
 enum TableContent {
-    /// Returns the path of a file in a map: its name as given, or with or without `.gz`.
+    /// Returns the path of a file that a map names, with `.gz` added or removed if only that file
+    /// exists.
     static func path(_ name: String, in folder: String) throws -> String {
         let path = folder.hasSuffix("/") ? folder + name : folder + "/" + name
         let other = name.hasSuffix(ending) ? String(path.dropLast(ending.count)) : path + ending
@@ -32,8 +33,8 @@ enum TableContent {
 
     private static func unpacked(_ path: String) throws -> any File {
         let files = RealFileSystem()
-        // The file is passed as standard input, because gzip would print a file name without
-        // escapes.
+        // The file is passed as standard input, because gzip would print its name without escaping
+        // control characters.
         let gzip = try ChildProcess.start(
             "/bin/sh", ["-c", "exec gzip -dc <\"$0\"", path], output: .pipe)
         let file = try unnamed(files, for: path)
@@ -61,13 +62,14 @@ enum TableContent {
         }
     }
 
-    /// Throws the failure of the first line that is too long.
+    /// Throws the failure for the first line that is too long.
     private static func checkLines(_ file: any File) throws {
         var lines = ImportLines(file)
         while try lines.skip() {}
     }
 
-    /// Creates an unnamed file, to which messages refer by the name of the compressed one.
+    /// Creates an unnamed temporary file; messages about it contain the name of the compressed
+    /// file.
     private static func unnamed(_ files: RealFileSystem, for source: String) throws -> any File {
         let folder = ThisProcess.environment("TMPDIR") ?? "/tmp"
         let name = ThisProcess.randomBytes(8).map { String($0, radix: 16) }.joined()

@@ -1,8 +1,7 @@
 import Tandem
 import TandemIO
 
-/// Reads the rows of one file of a map off the main actor, so that rows are read while others are
-/// sent.
+/// Reads the rows of a file on its own actor, so that rows are read while others are sent.
 actor TableFile {
     /// A row that can be sent.
     struct Row: Sendable {
@@ -53,13 +52,14 @@ actor TableFile {
         beginning = csv.place
     }
 
-    /// The plan by which rows are read.
+    /// The plan according to which rows are read.
     nonisolated var reading: TablePlan { plan }
 
     // MARK: Rows
 
-    /// Throws ``UniformFailure`` if the first rows all fail for one reason, whatever the targets of
-    /// their links; omits the lines that were already rejected.
+    /// Throws ``UniformFailure`` if the first rows all fail for one reason.
+    ///
+    /// Targets of links are not looked up, and lines that were already rejected are omitted.
     func checkFirst(_ failures: UniformFailures, _ rejected: Set<Int>) throws {
         var failures = failures
         table.go(to: beginning)
@@ -101,7 +101,8 @@ actor TableFile {
             } catch {
                 chunk.rejects.append(
                     .init(line: record.line, raw: record.text, reason: error.reason))
-                // Rejected rows are held until the chunk is returned.
+                // Rejected rows stay in memory until the chunk is returned, so they are limited
+                // too.
                 if chunk.rejects.count == Self.chunkRows { break }
             }
         }
@@ -127,7 +128,7 @@ actor TableFile {
 
     // MARK: Keys
 
-    /// The distinct keys in a file's rows, for the links whose missing objects are created.
+    /// The distinct keys in a file's rows, of the links whose missing targets are created.
     struct Keys: Sendable {
         /// The keys by the index of the link, in order of appearance.
         var byLink: [Int: [LinkKey]]
@@ -136,7 +137,7 @@ actor TableFile {
         var offset: UInt64?
     }
 
-    /// Continues to read keys; nil starts at the beginning.
+    /// Reads more keys; starts at the beginning of the file if `before` is nil.
     func keys(_ before: Keys?) throws -> Keys {
         let links = plan.links.enumerated().filter { $0.element.missing == .create }
         if before == nil { table.go(to: beginning) }

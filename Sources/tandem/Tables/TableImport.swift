@@ -64,7 +64,7 @@ import TandemIO
         let failures = UniformFailures(keepsGoing, of: table.name)
         guard !failures.isDecided else { return }
         let batch = ImportBatches.id(batchName(table))
-        // Rows that an earlier attempt inserted did not fail.
+        // If an earlier attempt inserted rows, not all rows fail.
         guard try await context.insertedRows(table.entity, policy, id: batch) == 0 else { return }
         try await file.checkFirst(failures, rejects.lines(of: table.name))
     }
@@ -93,7 +93,7 @@ import TandemIO
 
     // MARK: Stubs
 
-    /// Creates the objects that the links of a file refer to and that do not exist.
+    /// Creates the missing objects to which the links of a file refer.
     private func makeStubs(_ table: ImportMap.Table, _ file: TableFile) async throws {
         let links = file.reading.links
         guard links.contains(where: { $0.missing == .create }) else { return }

@@ -1,6 +1,6 @@
 import Tandem
 
-/// The order in which files are imported: the destinations of links come first.
+/// Sorts files for an import, so that the targets of links are inserted first.
 enum TableOrder {
     /// Returns the files of a map in import order; independent files are sorted by name.
     ///
@@ -43,6 +43,6 @@ enum TableOrder {
         }
         let names = tables.map(\.name).joined(separator: ", ")
         return CommandFailure(
-            "the links of \(names) form a circle; remove one of them", code: 2)
+            "the links of \(names) form a cycle; remove one of them", code: 2)
     }
 }

@@ -1,6 +1,6 @@
 import Tandem
 
-/// A file of a map, with its columns and properties resolved.
+/// The plan for reading the rows of a file: a map whose columns and properties are resolved.
 struct TablePlan: Sendable {
     /// The source of an attribute's value, by column indexes.
     enum Source: Sendable {
@@ -10,8 +10,9 @@ struct TablePlan: Sendable {
         case constant(Value)
     }
 
-    /// An attribute to set; a class, because copying it for each row would cost more than its
-    /// value.
+    /// An attribute to set.
+    ///
+    /// A class, because copying a structure for each row would cost more than computing the value.
     final class Attribute: Sendable {
         let property: CompiledProperty
         let type: AttributeType
@@ -52,7 +53,7 @@ struct TablePlan: Sendable {
         }
     }
 
-    /// The texts that mean "no value"; usually one or two, which are faster to compare than to
+    /// The texts that mean null; usually there are one or two, which are faster to compare than to
     /// hash.
     struct NullTexts: Sendable {
         private let few: [String]
@@ -72,15 +73,15 @@ struct TablePlan: Sendable {
     let entity: CompiledEntity
     let attributes: [Attribute]
     let links: [Link]
-    /// The texts that mean "no value" in columns that define none of their own.
+    /// The texts that mean null in columns that define none of their own.
     let nulls: NullTexts
     /// The hash of the map, the first part of a row's identity.
     private let seed: [UInt8]
     /// The length of `seed` in bytes.
     static let seedBytes = 32
 
-    /// Resolves all names; throws ``CommandFailure`` if one does not exist or the map contradicts
-    /// the model.
+    /// Resolves all names; throws ``CommandFailure`` if a name does not exist, or if the map
+    /// contradicts the model.
     init(_ table: ImportMap.Table, columns: [String], _ model: CompiledModel) throws {
         let binding = try TableBinding(table, columns, model)
         self.table = table
@@ -97,12 +98,12 @@ struct TablePlan: Sendable {
     /// Returns the identity of a row, by which an import is resumed: the hash of the map and the
     /// row's bytes.
     ///
-    /// It does not depend on the targets of links, which may change in between.
+    /// It does not depend on the targets of links, which may change between two attempts.
     func identity(_ bytes: [UInt8]) -> [UInt8] { seed + bytes }
 
-    /// Returns the values of a row; without targets, links are read but not set.
+    /// Returns the values of a row; if `targets` is nil, links are parsed but not set.
     ///
-    /// Throws a ``ImportValues/RowError`` if a cell is not a value of its attribute, or if a link
+    /// Throws ``ImportValues/RowError`` if a cell is not a value of its attribute, or if a link
     /// has no target.
     func values(
         _ cells: [String?], _ targets: [LinkTargets]?
@@ -179,7 +180,7 @@ extension TablePlan.Attribute {
                 throw ImportValues.RowError(
                     reason: "\(property.name): the date has no "
                         + missing.map(\.rawValue).joined(separator: ", ")
-                        + "; the map can have `partial`: nil or first")
+                        + "; set `partial` to nil or first in the map to accept it")
             }
         }
         for (part, column) in parts where !missing.contains(part) {
@@ -241,8 +242,7 @@ extension TablePlan.Link {
             reason: "\(property.name): \(CompiledProperty.leadsNowhere)")
     }
 
-    /// Returns whether an object of the destination may have this key; if not, no object is
-    /// created.
+    /// Returns whether the model allows this key for an object of the destination.
     func allows(_ key: LinkKey) -> Bool {
         self.key.problem(with: key.value, content: { _ in nil }) == nil
     }

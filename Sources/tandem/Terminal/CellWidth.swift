@@ -1,6 +1,6 @@
-/// The width of texts on a terminal, in columns.
+/// The width of texts on a terminal, measured in columns (cells).
 extension String {
-    /// The columns of a terminal that the text fills: two for wide characters.
+    /// The number of columns that the text occupies; a wide character occupies two.
     var cells: Int { reduce(0) { $0 + $1.cells } }
 
     /// Returns the text, or its beginning with an ellipsis, in at most `width` columns.
@@ -20,7 +20,6 @@ extension String {
         var (kept, used, isPainted, isCode) = ("", 0, false, false)
         for character in self {
             if character == "\u{1b}" { (isCode, isPainted) = (true, true) }
-            // A line that fits is returned unchanged.
             if !isCode {
                 used += character.cells
                 guard used <= width else {
@@ -61,7 +60,8 @@ extension String {
 }
 
 extension Character {
-    /// The columns that the character fills; a composed character counts as its first scalar.
+    /// The number of columns that the character occupies, which depends only on its first scalar
+    /// and on emoji presentation.
     fileprivate var cells: Int {
         guard let first = unicodeScalars.first else { return 0 }
         return first.isWide || unicodeScalars.contains("\u{fe0f}") ? 2 : 1

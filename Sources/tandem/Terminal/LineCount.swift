@@ -1,11 +1,11 @@
 import ArgumentParser
 
-/// The number of log lines to print, as in journalctl: a number, or all.
+/// The value of `-n`, as in journalctl: a number of log lines, or all.
 enum LineCount: Equatable {
     case all
     case last(Int)
 
-    /// The number for `-n` without a value.
+    /// The number that `-n` without a value means.
     static let usual = 10
 
     /// Parses `all` or a number that is not negative.

@@ -1,22 +1,22 @@
 import TandemIO
 
-/// Buffered standard output: written in pieces of 64 KiB, or line by line for a terminal or
-/// follower.
+/// Buffers standard output, and writes it in pieces of 64 KiB, or line by line to a terminal or if
+/// the verb follows.
 final class LineOutput {
     private static let pieceBytes = 1 << 16
     private var bytes: [UInt8] = []
     private let flushesLines: Bool
-    /// Whether control characters of an unescaped format are filtered, because the output is a
+    /// Whether control characters of an unescaped format are escaped, because the output is a
     /// terminal.
     private let filtersLines: Bool
     /// Whether symbols are replaced, because the terminal or the pager's terminal can't show them.
     private let hasPlainSymbols: Bool
     private var pager: Pager?
 
-    /// Creates the output of a verb; `command`, which starts a pager, is used only on a terminal.
+    /// Creates the output of a verb; on a terminal, `command` is run as the pager.
     ///
-    /// `isRaw` marks a machine-readable format without escapes: on a terminal its control
-    /// characters are filtered, elsewhere they are unchanged.
+    /// `isRaw` marks a machine-readable format without escapes: on a terminal, its control
+    /// characters are escaped; elsewhere, the output is unchanged.
     init(flushesLines: Bool = false, pager command: String? = nil, isRaw: Bool = false) {
         let isTerminal = ThisProcess.isTerminal(StandardStream.output.descriptor)
         self.flushesLines = flushesLines || isTerminal
@@ -27,7 +27,7 @@ final class LineOutput {
         if isTerminal, let command { pager = try? Pager(command) }
     }
 
-    /// Whether a pager shows the output.
+    /// Whether the output goes to a pager.
     var hasPager: Bool { pager != nil }
 
     /// The width of the terminal; nil if there is none.
@@ -38,10 +38,10 @@ final class LineOutput {
     /// Whether some output has not been flushed.
     var isPending: Bool { !bytes.isEmpty }
 
-    /// Whether the reader is gone.
+    /// Whether the reader of the output is gone.
     var isClosed: Bool { StandardStream.output.isClosed }
 
-    /// Checks whether the reader is gone, without writing anything.
+    /// Updates ``isClosed`` without writing anything.
     func noticeReader() { StandardStream.output.noticeReader() }
 
     /// Appends whole lines.
@@ -53,7 +53,7 @@ final class LineOutput {
     /// Appends a line in which control characters are escaped.
     func line(_ text: String) { styledLine(text.printable) }
 
-    /// Appends a line that may have colours; the caller has escaped its texts.
+    /// Appends a line that may contain colours; the caller must have escaped its texts.
     func styledLine(_ text: String) {
         write { $0.put(text, "\n") }
     }
@@ -77,7 +77,7 @@ final class LineOutput {
             .map { String($0).printable }.joined(separator: "\n")
     }
 
-    /// Writes the rest, and waits until the user leaves the pager.
+    /// Writes the buffered output, and waits until the user quits the pager.
     func finish() {
         flush()
         pager?.finish()

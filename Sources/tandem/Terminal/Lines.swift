@@ -12,10 +12,10 @@ func printRemark(_ text: String) {
 }
 
 extension JSON {
-    /// A string without quotes, anything else as JSON.
+    /// A string without quotation marks, or any other value as JSON.
     var plain: String { string ?? text }
 
-    /// The plain text with escaped control characters, such as line breaks and cursor movements.
+    /// The plain text, in which control characters such as line breaks are escaped.
     var shown: String { plain.printable }
 }
 

@@ -1,10 +1,10 @@
 import TandemIO
 
-/// The choice of the pager, as in journalctl.
+/// Chooses the pager, as journalctl does.
 enum PagerChoice {
-    /// Returns the shell command: `TANDEM_PAGER`, else `PAGER`, else `less`.
+    /// Returns the shell command of the pager: `TANDEM_PAGER`, else `PAGER`, else `less`.
     ///
-    /// Returns nil if the variable that takes effect is empty or `cat`.
+    /// Returns nil if the first of these variables that is set is empty or `cat`.
     static func command(toEnd: Bool) -> String? {
         let named = ThisProcess.environment("TANDEM_PAGER") ?? ThisProcess.environment("PAGER")
         if let named {
@@ -14,8 +14,8 @@ enum PagerChoice {
             + "elif command -v more >/dev/null; then exec more; else exec cat; fi"
     }
 
-    /// Returns options for less, which other pagers ignore: quit if it fits, keep colours, chop
-    /// long lines.
+    /// Returns the assignment of options for less: quit if the output fits, keep colours, chop long
+    /// lines; other pagers ignore them.
     private static func options(_ toEnd: Bool) -> String {
         "LESS=\"${LESS-FRSXMK}\(toEnd ? " +G" : "")\"; export LESS;"
     }

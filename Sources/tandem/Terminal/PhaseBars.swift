@@ -15,7 +15,7 @@ final class PhaseBars<Phase: Equatable> {
         current?.bar.update(done, of: total)
     }
 
-    /// Removes the bar.
+    /// Removes the current bar.
     func end() {
         current?.bar.end()
         current = nil

@@ -2,15 +2,14 @@ import TandemIO
 
 /// ASCII replacements for the tool's symbols on a terminal whose locale is C or POSIX.
 ///
-/// Each is one cell wide, as the symbol is. Elsewhere, and in files and pipes, the output is UTF-8
-/// in any locale.
+/// A replacement has the width of its symbol. Files and pipes get UTF-8 in any locale.
 enum PlainSymbols {
-    /// Whether standard output is such a terminal.
+    /// Whether standard output is a terminal in the locale C or POSIX.
     static let areNeeded =
         isPlain(locale: ThisProcess.environment)
         && ThisProcess.isTerminal(StandardStream.output.descriptor)
 
-    /// Returns whether the environment names a locale without UTF-8; false if it names none.
+    /// Returns whether the environment names the locale C or POSIX; false if it names no locale.
     static func isPlain(locale variable: (String) -> String?) -> Bool {
         let named = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap(variable).first { !$0.isEmpty }
         return named == "C" || named == "POSIX"
@@ -22,7 +21,7 @@ enum PlainSymbols {
         "▏": "|", "▎": "|", "▍": "|", "▌": "|", "▋": "#", "▊": "#", "▉": "#",
     ]
 
-    /// Returns a text in the form that standard output can show.
+    /// Returns a text with replaced symbols if ``areNeeded``, otherwise the text itself.
     static func shown(_ text: String) -> String { areNeeded ? replaced(text) : text }
 
     /// Returns a text with all symbols replaced.

@@ -2,14 +2,14 @@ import TandemIO
 
 /// A progress bar on standard error.
 ///
-/// Shown only on a terminal, and only for operations longer than a second.
+/// The bar is shown only on a terminal, and only for operations longer than a second.
 ///
 ///     let progress = ProgressBar("backup")
 ///     defer { progress.end() }
 ///     while … { progress.update(done, of: total) }
 final class ProgressBar {
-    /// The delay before the bar is shown, in nanoseconds; it is redrawn at most every tenth of
-    /// this.
+    /// The delay before the bar is shown, in nanoseconds; a tenth of it is the shortest time
+    /// between two redraws.
     private static let patience: UInt64 = 1_000_000_000
     /// The label with escaped control characters, because it may contain a file's name.
     let label: String
@@ -25,7 +25,7 @@ final class ProgressBar {
         start = clock.monotonicNanoseconds
     }
 
-    /// Shows the progress; a `total` of 0 is unknown.
+    /// Shows the progress; a `total` of 0 means that it is unknown.
     func update(_ done: UInt64, of total: UInt64) {
         show { Self.line(label, done, of: total, seconds: $0, width: $1) }
     }
@@ -50,7 +50,8 @@ final class ProgressBar {
         last = 0
     }
 
-    /// Returns a line that fits a width: the label, a bar, percent, and the remaining time.
+    /// Returns a line of at most `width` columns: the label, a bar, the percentage and the
+    /// remaining time.
     static func line(
         _ label: String, _ done: UInt64, of total: UInt64, seconds: Double, width: Int
     ) -> String {

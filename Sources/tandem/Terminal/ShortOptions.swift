@@ -1,8 +1,8 @@
 /// Short options in the forms of `journalctl`: `-n3`, `-fn1`, `-rgnotes`, `-n` alone.
 ///
-/// The parser accepts a value only as a separate word, or after `=`. So a cluster of letters is
-/// split into several words of this form. A word that is not understood is left to the parser,
-/// which rejects it.
+/// The parser accepts a value only as a separate word, or after `=`, so a cluster of letters is
+/// split into several words of this form. A word that can't be split is left to the parser, which
+/// rejects it.
 struct ShortOptions {
     /// The letters without a value.
     let flags: Set<Character>
@@ -47,7 +47,7 @@ struct ShortOptions {
         return negative(options.counted(options.lettered(words[..<end]))) + words[end...]
     }
 
-    /// Joins each negative number to the option before it, so that the error names the option.
+    /// Joins each negative number to the option before it, so that an error names the option.
     private static func negative(_ words: [String]) -> [String] {
         words.reduce(into: []) { joined, word in
             guard word.hasPrefix("-"), Double(word) != nil, let option = joined.last,

@@ -1,11 +1,11 @@
-/// Spelling suggestions for mistyped words.
+/// Finds spelling suggestions for mistyped words.
 enum SpellingSuggestion {
-    /// The maximum number of letters that are missing, wrong, superfluous or swapped.
+    /// The maximum number of edits: letters that are missing, wrong, superfluous or swapped.
     private static let mostEdits = 2
 
-    /// Returns the known word that takes the fewest edits, or the first of several.
+    /// Returns the first known word with the smallest number of edits.
     ///
-    /// Returns nil if that takes more than two edits, or as many as the word has letters.
+    /// Returns nil if that number is greater than two, or not less than the number of letters.
     static func nearest(to word: String, among words: [String]) -> String? {
         // Long words, such as text pasted by mistake, are not compared.
         guard word.count <= 32 else { return nil }

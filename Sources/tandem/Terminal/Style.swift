@@ -1,14 +1,16 @@
 import ArgumentParser
 import TandemIO
 
-/// The choice of coloured output.
+/// The value of `--color`.
 enum ColorChoice: String, ExpressibleByArgument, CaseIterable {
     case auto
     case always
     case never
 
-    /// Returns whether a descriptor gets colours; `auto` needs a terminal and an unset or empty
-    /// `NO_COLOR`.
+    /// Returns whether output to a descriptor is coloured.
+    ///
+    /// With `auto`, that is the case if the descriptor is a terminal other than `dumb`, and if
+    /// `NO_COLOR` is unset or empty.
     func isOn(_ descriptor: Int32) -> Bool {
         switch self {
         case .always: return true
@@ -21,7 +23,7 @@ enum ColorChoice: String, ExpressibleByArgument, CaseIterable {
     }
 }
 
-/// The colours of a terminal, or none.
+/// Colours text for a terminal, or leaves it unchanged.
 struct Style {
     /// Whether output is coloured.
     var isOn = false
@@ -36,7 +38,7 @@ struct Style {
         case touch = "36"
     }
 
-    /// Returns a text, coloured if colours are on, with escaped control characters.
+    /// Returns a text with escaped control characters, coloured if ``isOn``.
     func paint(_ text: String, _ role: Role) -> String {
         let text = text.printable
         return isOn ? "\u{1b}[\(role.rawValue)m\(text)\u{1b}[0m" : text

@@ -7,12 +7,11 @@ struct ExportCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "export", abstract: "Print all objects of entities, for `tandem import`.",
         discussion: """
-            All objects are read at one position: the end, or --at. An object is listed under its own entity only, \
-            so name subentities as well. Without names, all entities are printed. CSV has one entity, and an empty \
-            cell for null. A link is the object's id, with its unique key if there is one. `tandem import` follows \
-            the key, or the id to another row of the file. Infinite numbers, which JSON lacks, are the texts \
-            Infinity and -Infinity. Derived attributes are omitted, because they follow from other values and cannot \
-            be set.
+            All objects are read at one position: the end, or --at. Without names, all entities are printed. An object \
+            is printed under its own entity only, so name subentities as well. A CSV file contains one entity, and an \
+            empty cell means null. A link is the object's id, with its unique key if there is one. `tandem import` \
+            finds the object by the key, or by the id among the rows of the file. Infinite numbers, which JSON lacks, \
+            are the texts Infinity and -Infinity. Derived attributes are omitted, because they cannot be set.
             """)
 
     @OptionGroup var global: GlobalOptions
@@ -23,10 +22,11 @@ struct ExportCommand: ParsableCommand {
     @Option(help: "A predicate on objects of each entity, such as 'wins > 2'.")
     var `where`: String?
 
-    @Option(help: "The position of the journal to read at, instead of the end.")
+    @Option(
+        help: ArgumentHelp("The position to read at; the end by default.", valueName: "position"))
     var at: UInt64?
 
-    @Option(name: .shortAndLong, help: "The format: ndjson or csv.")
+    @Option(name: .shortAndLong, help: "The output format.")
     var output: TransferFormat = .ndjson
 
     func run() throws {

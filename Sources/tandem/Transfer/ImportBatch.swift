@@ -3,14 +3,12 @@ import TandemJournal
 
 /// The entity and the checksum of each row of a file, recorded in the first pass.
 ///
-/// A later pass therefore only parses the rows that it needs, and finds those that have changed
-/// since.
+/// With them, later passes parse only the rows that they need, and detect rows that have changed.
 struct LineRecords {
-    /// The records by line, from line 1; lines without a row that fits an entity have a tag that no
-    /// entity has.
+    /// The records by line, from line 1; a line without a valid row has the tag `noEntity`.
     private var records: [(tag: EntityTag, checksum: UInt32)] = []
     private static let noEntity = EntityTag.max
-    /// The number of the line after the last one with a row.
+    /// The number of the line after the last valid row.
     var end: Int { records.count + 1 }
 
     /// The reason for the rejection of a row that has changed.
@@ -23,7 +21,7 @@ struct LineRecords {
         records[row.line - 1] = (entity.tag, CRC32C.checksum(row.raw.utf8))
     }
 
-    /// Returns the tag of a line's entity, or nil for a line without a row that fits one.
+    /// Returns the tag of a line's entity, or nil if the line has no valid row.
     func entity(of line: Int) -> EntityTag? {
         guard line < end, records[line - 1].tag != Self.noEntity else { return nil }
         return records[line - 1].tag
@@ -40,7 +38,7 @@ struct LineRecords {
 final class ImportBatch: ImportedRows {
     typealias Element = BatchValues
 
-    /// The state that earlier attempts left behind.
+    /// The progress of earlier attempts.
     struct Start {
         /// The number of rows of the entity that were already inserted.
         var inserted: Int
@@ -60,7 +58,7 @@ final class ImportBatch: ImportedRows {
     private var count = 0
     /// The first line that was not read.
     private var line = 1
-    /// The lines whose links have to wait for other rows.
+    /// The lines whose links can only be set after later rows are inserted.
     private(set) var pending: Set<Int> = []
     var onRow: ((ImportLines.Place) -> Void)?
     private let model: CompiledModel
@@ -79,7 +77,7 @@ final class ImportBatch: ImportedRows {
 
     func reject(_ index: Int) -> RejectFile.Reject? { last[index]?.reject }
 
-    /// Returns the exported id of one of the last rows.
+    /// Returns the exported id of a recent row, by its index among all rows returned so far.
     func id(_ index: Int) -> ObjectID? { last[index].flatMap(\.id) }
 
     /// Returns the next row that can be sent.
@@ -102,8 +100,8 @@ final class ImportBatch: ImportedRows {
         return nil
     }
 
-    /// Returns the next row of the entity, and rejects the rows before it that the file no longer
-    /// has.
+    /// Returns the next row of the entity; rejects recorded rows before it that are no longer in
+    /// the file.
     private func nextRow() throws -> ImportRow? {
         let row = try reader.next(where: isWanted)
         let end = row?.line ?? lines.end
@@ -121,8 +119,8 @@ final class ImportBatch: ImportedRows {
 
     /// Returns the values of a row.
     ///
-    /// For a row that was already inserted, links are omitted: its identity is enough for the
-    /// daemon. Its links may not all be set, so they are set again at the end.
+    /// For a row that was already inserted, the daemon needs only the identity, so links are
+    /// omitted. An earlier attempt may not have set all of them, so they are set again at the end.
     private func values(of row: ImportRow) throws(ImportValues.RowError) -> BatchValues {
         var (values, links) = try ImportValues.read(row, of: entity, model)
         if count < start.inserted {

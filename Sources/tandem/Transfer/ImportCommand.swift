@@ -7,12 +7,12 @@ struct ImportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "import", abstract: "Insert an object for each row of a file.",
         discussion: """
-            Rows are JSON objects, one per line, as `tandem export` prints them or their values only, or CSV. With \
-            --map, PATH is a folder of CSV files, possibly gzipped, and the map has their columns and links. A date \
-            in a table is written 2013-01-31 or 2013-01-31T10:05:00Z; digits only are seconds in exported files, and \
-            rejected elsewhere. Each row becomes a new object, in transactions of at most 1,000. Rejected rows go to \
-            the file of rejects with their line numbers and reasons, the import continues, and the exit code is 1. \
-            An interrupted import continues with the --id that it printed, and inserts no row twice.
+            Each row becomes a new object, in transactions of at most 1,000. The file is CSV, or has one JSON object \
+            per line, as `tandem export` prints it or with the values only. With --map, PATH is a folder of CSV \
+            files, possibly gzipped. A date in a table is written 2013-01-31 or 2013-01-31T10:05:00Z; digits alone \
+            are seconds in exported files, and rejected elsewhere. Rejected rows are written to the file of rejects \
+            with line numbers and reasons, the import continues, and the exit code is 1. An interrupted import \
+            continues with the --id that it printed, and inserts no row twice.
             """)
 
     @OptionGroup var global: GlobalOptions
@@ -20,41 +20,42 @@ struct ImportCommand: AsyncParsableCommand {
     @Argument(help: "The file or folder.")
     var path: String
 
-    @Option(help: "The entity of rows that have none.")
+    @Option(help: "The entity of rows that do not name one.")
     var entity: String?
 
     @Option(
         help: ArgumentHelp(
-            "The columns and links of the files, as JSON (Importing.md).", valueName: "file"))
+            "A map from columns to attributes and links, as JSON (Importing.md).", valueName: "file"
+        ))
     var map: String?
 
     @Option(
-        name: .shortAndLong, help: "The format: ndjson or csv; by default that of the file's name.")
+        name: .shortAndLong, help: "The input format; by default that of the file's name.")
     var input: TransferFormat?
 
     @Option(
         help: ArgumentHelp(
-            "The file for rejected rows; PATH.rejects by default, or the map's name with this ending.",
+            "The file of rejects; by default PATH.rejects or, with --map, the map's path and .rejects.",
             valueName: "file"))
     var rejects: String?
 
-    @Option(help: "The import's id: continues that import, or names a new one.")
+    @Option(help: "The id of the import to continue, or of a new one.")
     var id: String?
 
     @Option(
         help:
-            "The policy for rows whose unique values an existing object has.")
+            "The policy for a row whose unique values an existing object has.")
     var policy: ImportPolicy = .error
 
     @Flag(help: "Continue even if the first 1,000 rows all fail for one reason.")
     var keepGoing = false
 
-    @Option(name: .shortAndLong, help: "The format: short or json.")
+    @Option(name: .shortAndLong, help: "The output format.")
     var output: OutputFormat = .short
 
     func validate() throws {
         guard map != nil, entity != nil || input != nil else { return }
-        throw ValidationError("--map cannot be combined with --entity and --input")
+        throw ValidationError("--map cannot be combined with --entity or --input")
     }
 
     @MainActor func run() async throws {
@@ -104,12 +105,11 @@ struct ImportCommand: AsyncParsableCommand {
             properties: Set(known?.properties.map(\.name) ?? []), keepsGoing: keepGoing)
     }
 
-    /// Runs an import, and prints its result, even if it fails.
+    /// Runs an import and prints its result, also after a failure that left rows inserted.
     @MainActor private func finish(
         _ name: String, _ rejects: RejectFile, _ attempt: some ImportAttempt
     ) async throws {
-        // The id is printed before the import starts, because an interrupted process may not be
-        // able to print it.
+        // Printed first, because an interrupted process may not be able to print the id.
         if id == nil {
             StandardStream.error.write(
                 "import \(name); if it is interrupted, continue with --id \(name)\n")
@@ -134,7 +134,7 @@ struct ImportCommand: AsyncParsableCommand {
 
     /// Returns the failure of an import whose first rows of a file or entity all failed.
     ///
-    /// Files of the attempt are removed if it imported nothing before.
+    /// If nothing was imported, the files that the attempt created are removed.
     @MainActor private func stopped(
         _ name: String, _ attempt: some ImportAttempt, _ failure: UniformFailure
     ) throws -> CommandFailure {
@@ -152,7 +152,7 @@ struct ImportCommand: AsyncParsableCommand {
                 + "--id \(name), or add --keep-going to reject them")
     }
 
-    /// Returns a failure with the import's id, if the attempt imported anything before.
+    /// Returns the failure, with the import's id if the attempt has imported anything.
     @MainActor private func interrupted(
         _ name: String, _ attempt: some ImportAttempt, _ failure: CommandFailure
     ) -> CommandFailure {
@@ -166,7 +166,8 @@ struct ImportCommand: AsyncParsableCommand {
             let bytes = try RealFileSystem().contents(of: path, maximumBytes: 1 << 20)
             return String(decoding: bytes, as: UTF8.self)
         } catch {
-            throw CommandFailure("\(error)", code: 2)
+            throw error.isNotFound
+                ? CommandFailure.noFile(path) : CommandFailure("\(error)", code: 2)
         }
     }
 

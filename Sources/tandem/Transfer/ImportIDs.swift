@@ -1,8 +1,9 @@
 import Tandem
 import TandemIO
 
-/// The id of a row in a file, in which objects of two entities may have the same number, unlike in
-/// a store.
+/// The id of a row in a file.
+///
+/// In a file, unlike in a store, objects of two entities may have the same number.
 struct FileID: Hashable {
     private let entity: String
     private let number: ObjectNumber
@@ -12,16 +13,16 @@ struct FileID: Hashable {
         number = id.number
     }
 
-    /// Hashes only the number: few entities share one, and texts are slow to hash.
+    /// Hashes only the number: few entities share a number, and texts are slow to hash.
     func hash(into hasher: inout Hasher) { hasher.combine(number) }
 }
 
-/// The file with the object that each exported row became, kept until the links of the import are
-/// set.
+/// A file with the numbers of the objects that exported rows became; it exists until the links of
+/// the import are set.
 ///
 /// Each chunk of the import is recorded before it is sent to the daemon. An import that resumes
 /// under its id can therefore link to objects of earlier attempts. If an id has several lines, the
-/// last one applies: the rows of the others were never inserted.
+/// last line applies, because the rows of earlier lines were never inserted.
 final class ImportIDs {
     private let path: String
     private let id: String
@@ -32,8 +33,8 @@ final class ImportIDs {
     /// Whether an earlier attempt left the file.
     private(set) var isResumed = false
 
-    /// Opens the file of an import if there is one; throws ``CommandFailure`` if it belongs to
-    /// another import.
+    /// Opens the import's file if it exists; throws ``CommandFailure`` if it belongs to another
+    /// import.
     init(_ path: String, of id: String) throws {
         self.path = path
         self.id = id
@@ -48,13 +49,13 @@ final class ImportIDs {
         var lines = ImportLines(file)
         guard let first = try lines.next(), String(decoding: first, as: UTF8.self) == header else {
             throw CommandFailure(
-                "\(path) belongs to another import; resume that one with its --id, or remove the file",
+                "\(path) belongs to another import; continue that import with its --id, or remove the file",
                 code: 2)
         }
         end = lines.place.offset
         while let line = try lines.next() {
             let words = String(decoding: line, as: UTF8.self).split(separator: " ")
-            // A line left incomplete by a power failure: no later row was sent.
+            // A power failure left the line incomplete, so no later row was sent.
             guard words.count == 2, let old = ObjectID(String(words[0])),
                 let number = ObjectNumber(words[1]),
                 try lines.place.offset < size || endsLine(file, size)

@@ -5,14 +5,14 @@ import TandemIO
 struct ImportSettings {
     var path: String
     var format: TransferFormat
-    /// The entity of rows that name none.
+    /// The entity of rows that do not name one.
     var entity: String?
     /// The id under which the import can be resumed.
     var id: String
     var policy: MergePolicy
     /// The names of the entity's properties.
     var properties: Set<String> = []
-    /// Whether to continue if the first rows all fail for one reason.
+    /// Whether to continue if the first 1,000 rows all fail for one reason.
     var keepsGoing = false
 
     /// Returns a reader of the file's rows from a place on.
@@ -25,11 +25,11 @@ struct ImportSettings {
     }
 }
 
-/// Inserts the rows of a file, entity by entity, with batch inserts, and then sets the links that
-/// had to wait for later rows.
+/// Inserts the rows of a file entity by entity, with batch inserts, and then sets the remaining
+/// links.
 ///
-/// A link between rows of the file is set when the later row is inserted. Links within an entity,
-/// links in cycles and ordered links are set after all rows are inserted.
+/// A link between two rows of the file is set when the later of the two rows is inserted. Links
+/// within an entity, links in cycles, and ordered links are set after all rows are inserted.
 @MainActor final class ImportRun: ImportAttempt {
     private let settings: ImportSettings
     private let model: CompiledModel
@@ -70,7 +70,7 @@ struct ImportSettings {
             let id = ImportBatches.id(batchName(entity))
             let inserted = try await context.insertedRows(name, settings.policy, id: id)
             if inserted > 0 { hasBegun = true }
-            // If the file is missing, an earlier attempt set all links.
+            // If the file of ids is missing, an earlier attempt has set all links.
             let isOver = hasBegun && !ids.isResumed
             if targets.needsIDs, !isOver { try ids.create() }
             try await insert(entity, inserted, isOver: isOver)
@@ -88,8 +88,8 @@ struct ImportSettings {
 
     private func batchName(_ entity: CompiledEntity) -> String { "\(settings.id) \(entity.name)" }
 
-    /// Reads the file once, to find the entities, and to reject rows that do not fit without asking
-    /// the daemon.
+    /// Reads the file once, to find the entities, and to reject rows that do not fit the model
+    /// without a request to the daemon.
     private func findEntities() throws {
         var reader = try settings.reader(from: ImportLines.Place())
         var unfit: [RejectFile.Reject] = []
@@ -106,7 +106,7 @@ struct ImportSettings {
             } catch {
                 try failures.add(error.reason)
                 unfit.append(.init(line: row.line, raw: row.raw, reason: error.reason))
-                // One flush covers many rejects, and memory stays bounded.
+                // One flush for many rejects saves time; the limit bounds the memory.
                 guard unfit.count == Self.rejectsHeld else { continue }
                 try rejects.add(unfit, by: .reader)
                 unfit = []

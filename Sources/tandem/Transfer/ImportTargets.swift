@@ -2,17 +2,17 @@ import Tandem
 
 /// Finds the objects of the store to which the links of a file refer.
 ///
-/// A link with a unique key refers to the object with this key. Any other link of an exported row
-/// refers to the object that the row with this id became. The number that an object had in another
-/// store is never looked up in this one. A row without an id was not exported, so the ids in its
-/// links are those of this store.
+/// - A link with a unique key refers to the object with this key.
+/// - Any other link of an exported row refers to the object that the row with the link's id became.
+///   The number that an object had in another store is never looked up in this store.
+/// - A row without an id was not exported, so the ids in its links belong to this store.
 final class ImportTargets {
     /// The target of a link.
     enum Target {
         case object(ObjectID)
         /// A row that is not inserted yet.
         case pending
-        /// No object; the reason is for the file of rejects.
+        /// No object exists; the reason is written to the file of rejects.
         case missing(String)
     }
 
@@ -27,14 +27,14 @@ final class ImportTargets {
     private let rejects: RejectFile
     private let ids: ImportIDs
     private var rows: [FileID: Row] = [:]
-    /// The ids of several rows; links to them have no target.
+    /// The ids that several rows have; links to these ids have no target.
     private var repeated: Set<FileID> = []
     /// The entities whose rows have all been inserted.
     private var finished: Set<String> = []
     /// The constraints by which links are resolved.
     private var constraints: Set<UInt16> = []
     private var objects: [UInt16: [UniqueKey: ObjectID]] = [:]
-    /// The lines that were rejected when `objects` was read.
+    /// The lines that had been rejected when `objects` was read.
     private var rejected: Set<Int> = []
     /// The relationships for which any row has links, by entity name.
     private var relationships: [String: Set<String>] = [:]
@@ -49,7 +49,7 @@ final class ImportTargets {
         self.ids = ids
     }
 
-    /// Whether exported rows have links, so that the objects of rows must be recorded.
+    /// Whether exported rows have links, so that the ids of inserted objects must be recorded.
     var needsIDs: Bool { !rows.isEmpty && !relationships.isEmpty }
 
     // MARK: The first pass
@@ -75,8 +75,10 @@ final class ImportTargets {
         rows[FileID(id)] = Row(line: row.line, key: key)
     }
 
-    /// Returns the entities in insertion order: destinations of to-one relationships before their
-    /// owners; in a cycle, only required relationships count.
+    /// Returns the entities in insertion order.
+    ///
+    /// The destination of a to-one relationship comes before its owner; in a cycle, optional
+    /// relationships are ignored.
     func sorted(_ entities: [String]) -> [String] {
         var open = entities
         var sorted: [String] = []
@@ -112,7 +114,7 @@ final class ImportTargets {
         rejected = rejects.lines()
         objects = [:]
         guard !constraints.isEmpty else { return }
-        // A context that was used before would read at its earlier position.
+        // A context that was used before would read at its old position.
         let context = container.makeContext(name: "import")
         let position = try context.pin(at: try context.connect())
         for entity in model.entities {
@@ -163,10 +165,10 @@ final class ImportTargets {
         return .missing("\(link.id), line \(target.line), was not imported")
     }
 
-    /// Returns the objects to which a relationship of a row refers, and whether that is complete,
-    /// so that no link waits for later rows.
+    /// Returns the objects to which a relationship of a row refers.
     ///
-    /// If the inverse relationship is to-one, objects that this import did not insert are left out,
+    /// `isComplete` is false if a link can only be set after later rows are inserted. If the
+    /// inverse relationship is to-one, objects that this import did not insert are left out,
     /// because they may already be linked. Throws ``ImportValues/RowError`` if a link has no
     /// target.
     func targets(
@@ -215,7 +217,7 @@ final class ImportTargets {
         return object
     }
 
-    /// Whether the row at the other end, which is inserted later, also has the link.
+    /// Returns whether the row at the other end, which is inserted later, also contains the link.
     private func followsFromOther(
         _ property: CompiledProperty, _ link: ImportLink, of row: ImportRow
     ) -> Bool {

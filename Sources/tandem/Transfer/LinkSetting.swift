@@ -2,13 +2,13 @@ import Tandem
 
 /// Sets the links of inserted rows, in saves of at most 1,000 rows.
 ///
-/// Saves without ordered relationships are written without objects in memory, and one is in flight
-/// while the next is prepared. Two kinds of links are set in objects in memory. Ordered
-/// relationships depend on the existing members. One-to-one relationships to objects from before
-/// the import depend on the links of these objects.
+/// Most links are saved without objects in memory, and one save is in flight while the next is
+/// prepared. Two kinds of links need objects in memory: ordered relationships, which depend on the
+/// existing members, and one-to-one relationships to objects from before the import, which depend
+/// on the links of these objects.
 ///
-/// If such a save fails, it is repeated with objects in memory. If the daemon rejects it, each row
-/// is saved alone, and the rejected rows are written to the file of rejects.
+/// If a save without objects fails, it is repeated with objects in memory. If the daemon rejects
+/// that save, each row is saved alone, and the rejected rows are written to the file of rejects.
 @MainActor final class LinkSetting {
     /// A row and its links.
     struct Row {
@@ -19,11 +19,11 @@ import Tandem
         var problem: String?
     }
 
-    /// A row whose links have targets in the store.
+    /// A row whose links are resolved to objects of the store.
     private struct Resolved {
         let line: Int
         let raw: String
-        /// The id that the row has in its file.
+        /// The id of the row in the file.
         let fileID: ObjectID
         let object: ObjectID
         /// The relationships with links, by name.
@@ -45,7 +45,7 @@ import Tandem
     }
 
     private static let rowsOfSave = 1_000
-    /// One save that the daemon carries out, and one that waits for it.
+    /// The maximum number of saves in flight: one that the daemon carries out, and one that waits.
     private static let savesInFlight = 2
     private let context: ManagedObjectContext
     private let targets: ImportTargets
@@ -53,7 +53,7 @@ import Tandem
     /// The rows of the next save without objects, and those of the next save with objects.
     private var unordered: [Resolved] = []
     private var ordered: [Resolved] = []
-    /// The rows whose links have no target, and which are not in the file of rejects yet.
+    /// The rows whose links can't be set, until they are written to the file of rejects.
     private var unfit: [RejectFile.Reject] = []
     private var sent: [(rows: [Resolved], save: LinkSave)] = []
 
@@ -92,7 +92,7 @@ import Tandem
     /// Returns the targets of a row's links, or nil if the row is not an object of this import.
     private func resolved(_ row: Row) throws(ImportValues.RowError) -> Resolved? {
         if let problem = row.problem { throw ImportValues.RowError(reason: problem) }
-        // An object from before the import is subject to the import's policy; its links are not
+        // The import's policy decides about an object from before the import; its links are not
         // set.
         guard let id = row.row.id, let object = targets.inserted(id) else { return nil }
         var resolved = Resolved(
@@ -124,13 +124,13 @@ import Tandem
         do {
             sent.append((rows, try context.send(rows.map(\.update))))
         } catch is TandemError {
-            // Saving the rows again finds the rows that cause the error.
+            // `save` finds the rows that cause the error.
             while !sent.isEmpty { try finishFirst() }
             try save(rows)
         }
     }
 
-    /// Waits for the oldest save in flight; if it fails, saves its rows again, and then those of
+    /// Waits for the oldest save in flight; if it fails, saves its rows again, and then the rows of
     /// later saves.
     private func finishFirst() throws {
         let first = sent.removeFirst()
@@ -169,7 +169,7 @@ import Tandem
         }
     }
 
-    /// Saves the links of some rows; if the save is rejected, saves those of each row alone.
+    /// Saves the links of rows; if the daemon rejects the save, saves the links of each row alone.
     private func save(_ rows: [Resolved]) throws {
         do {
             for row in rows { try set(row) }
@@ -214,8 +214,8 @@ import Tandem
         }
     }
 
-    /// Whether an object from before the import can be linked; false if it is linked to the object
-    /// that the row was exported from.
+    /// Returns whether an object from before the import may be linked; false if it is linked to the
+    /// object from which the row was exported.
     ///
     /// Throws `conflict` if it is linked to any other object.
     private func isFree(
@@ -230,7 +230,7 @@ import Tandem
             .conflict, "\(property.name): \(member.id) is already linked to \(other.id)")
     }
 
-    /// Returns the object with this id; throws `unknownObject` if it has been deleted since it was
+    /// Returns the object with this id; throws `unknownObject` if it was deleted after it was
     /// inserted or found.
     private func living(_ id: ObjectID) throws -> ManagedObject {
         let object = try context.object(with: id)

@@ -2,8 +2,7 @@ import Synchronization
 import Tandem
 import TandemIO
 
-/// Requests a daemon's status repeatedly on a separate thread, so that a hung daemon blocks only
-/// that thread.
+/// Polls a daemon's status on a separate thread, so that a hung daemon blocks only that thread.
 final class StatusFeed: Sendable {
     private let latest: Locked<Result<StatusSample, any Error>>
 

@@ -2,31 +2,31 @@ import ArgumentParser
 import Tandem
 import TandemIO
 
-/// `tandem top`: the current work of the daemon.
+/// `tandem top`: shows the current work of the daemon.
 struct TopCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "top", abstract: "Show clients, lags and rates of a running daemon.",
         discussion: """
-            On a terminal the figures are redrawn every --delay seconds until the command is interrupted. Elsewhere, \
-            or with -n, they are printed that many times, once by default. Rates are measured between two answers of \
-            the daemon. Percentiles are upper bounds, a power of two wide. Lagging clients are listed first, then \
-            those with the most requests. Stalls are the longest delays of all saves since the start. While the \
-            daemon does not answer, the first line shows for how long.
+            On a terminal, the figures are redrawn every --delay seconds, without end or -n times. Elsewhere, they are \
+            printed -n times, once by default. Rates are measured between two samples of the daemon's status. \
+            Percentiles are upper bounds of buckets that are a power of two wide. Lagging clients are listed first, \
+            then those with the most requests. Stalls are the longest delays of all saves since the daemon started. \
+            If the daemon does not answer, the first line shows since when.
             """)
 
     @OptionGroup var global: GlobalOptions
 
     @Option(
         name: .shortAndLong,
-        help: ArgumentHelp("The seconds between two answers.", valueName: "seconds"))
+        help: ArgumentHelp("The time between two samples.", valueName: "seconds"))
     var delay: Double = 1
 
     @Option(
         name: [.customShort("n"), .long],
-        help: "The number of times; on a terminal without end by default.")
+        help: "The number of redraws; unlimited on a terminal, else 1.")
     var iterations: Int?
 
-    @Option(name: .shortAndLong, help: "The format: short or json.")
+    @Option(name: .shortAndLong, help: "The output format.")
     var output: OutputFormat = .short
 
     @Option(help: ArgumentHelp("Colours.", valueName: "when"))
@@ -34,7 +34,7 @@ struct TopCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard delay >= 0.05, delay <= 86_400 else {
-            throw ValidationError("--delay must be at least 0.05 seconds")
+            throw ValidationError("--delay must be at least 0.05 and at most 86400 seconds")
         }
         if let iterations, iterations < 1 { throw ValidationError("-n must be at least 1") }
     }
@@ -62,7 +62,7 @@ struct TopCommand: AsyncParsableCommand {
                 printLine(frame.json.text)
             } else {
                 frame.lines(style: style, width: .max, height: .max).forEach {
-                    // The line may have colours; its texts are already printable.
+                    // The line may contain colours; its texts are already escaped.
                     StandardStream.output.write($0 + "\n")
                 }
             }
@@ -74,7 +74,7 @@ struct TopCommand: AsyncParsableCommand {
 
     // MARK: Terminals
 
-    /// Draws each new status, and redraws if the terminal is resized or the daemon does not answer.
+    /// Draws each new sample, and redraws if the terminal is resized or the daemon does not answer.
     @MainActor private func draw(_ container: PersistentContainer) async throws {
         let feed = try StatusFeed(container, pause: UInt64(delay * 1e9))
         let first = try feed.sample()
@@ -94,14 +94,14 @@ struct TopCommand: AsyncParsableCommand {
         }
     }
 
-    /// Returns the whole seconds for which a status is overdue, or nil if it is not.
+    /// Returns the age of a sample in whole seconds if the next sample is overdue, otherwise nil.
     private func secondsWithoutAnswer(since sample: StatusSample) -> Int? {
         let age = Double(SystemClock().monotonicNanoseconds - sample.time) / 1e9
         return age >= delay + 2 ? Int(age) : nil
     }
 }
 
-/// A frame on a terminal, written only if its text differs from the last one.
+/// Draws frames on a terminal; a frame is written only if its text differs from the last one.
 struct TopScreen {
     var frame: TopFrame
     let style: Style

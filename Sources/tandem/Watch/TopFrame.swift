@@ -18,7 +18,7 @@ struct StatusSample {
     }
 }
 
-/// The work of a daemon between two samples of its status.
+/// The work of a daemon between two samples of its status, as shown by `tandem top`.
 struct TopFrame {
     let before: StatusSample
     let now: StatusSample
@@ -27,7 +27,8 @@ struct TopFrame {
 
     /// Returns the increase of a counter per second.
     ///
-    /// Returns nil for a single sample, or if the counter fell because the daemon was replaced.
+    /// Returns nil if both samples are the same, or if the counter fell because the daemon was
+    /// restarted.
     private func rate(_ path: String...) -> Double? {
         func number(_ sample: StatusSample) -> Double? {
             path.reduce(sample.status as JSON?) { $0?[$1] }?.number
@@ -77,8 +78,8 @@ struct TopFrame {
 
     // MARK: Latencies
 
-    /// Returns the bound that a share of the values between the samples did not exceed, in
-    /// microseconds.
+    /// Returns a percentile of the values between the samples, in microseconds, as the upper bound
+    /// of a bucket.
     ///
     /// Returns nil if there were no values.
     func percentile(_ share: Double, of histogram: String) -> Int64? {
@@ -101,7 +102,7 @@ struct TopFrame {
         return nil
     }
 
-    /// The delays of all saves, longest first, each with its cause and age.
+    /// The delays that all saves experienced, longest first, each with its cause and age.
     var stalls: [(cause: String, microseconds: Int64, secondsAgo: Double)] {
         (now.status["stalls"]?.array ?? []).compactMap { stall in
             guard let cause = stall["cause"]?.string, let length = stall["microseconds"]?.int,
@@ -111,7 +112,7 @@ struct TopFrame {
         }.sorted { $0.microseconds > $1.microseconds }
     }
 
-    /// The slowest recent requests of clients, slowest first.
+    /// The slow requests in the status, slowest first, as text.
     var slowRequests: [String] {
         (now.status["slowRequests"]?.array ?? []).compactMap { request in
             guard let length = request["microseconds"]?.int,
@@ -129,7 +130,7 @@ struct TopFrame {
 
     /// Returns the lines that fit into the given size.
     ///
-    /// The first line says for how many seconds the daemon has not answered, if `silence` is given.
+    /// `silence` is the number of seconds without an answer, which the first line shows.
     func lines(style: Style, width: Int, height: Int, silence: Int? = nil) -> [String] {
         let head =
             (silence.map {
@@ -143,7 +144,7 @@ struct TopFrame {
             )
         }
         let room = height == .max ? rows.count : max(1, height - head.count - 2)
-        let more = rows.count > room ? ["\(rows.count - room) more clients"] : []
+        let more = rows.count > room ? [Quantity.count(rows.count - room, "more client")] : []
         func cut(_ line: String) -> String {
             line.printable.cut(toCells: width)
         }
@@ -176,7 +177,7 @@ struct TopFrame {
         let up = now.status["uptimeSeconds"]?.number ?? 0
         var lines = [
             "tandemd \(state), up \(Self.time(up)), position \(text("position")), checkpoint "
-                + "\(text("checkpoint")), \(clients.count) clients",
+                + "\(text("checkpoint")), \(Quantity.count(clients.count, "client"))",
             "saves \(Self.text(rate("transactions")))/s in \(Self.text(rate("batches"))) flushes/s, "
                 + "in \(Self.bytes(rate("receivedBytes")))/s, out \(Self.bytes(rate("sentBytes")))/s",
             "save \(latency("save")), flush \(latency("flush")), checkpoint "

@@ -7,13 +7,13 @@ struct WaitCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "wait", abstract: "Wait until the journal has reached a position.",
         discussion: """
-            Exits with 1 if the daemon answers but the position is not reached in time, and with 3 if no daemon \
-            answers.
+            Prints the last position. Exits with 1 if the daemon answers but the position is not reached in time, and \
+            with 3 if no daemon answers.
             """)
 
     @OptionGroup var global: GlobalOptions
 
-    @Argument(help: "A number, or a position as printed by a save.")
+    @Argument(help: "The position, as NUMBER or NUMBER@EPOCH-LOG.")
     var position: String
 
     @Option(help: "The maximum number of seconds to wait.")
@@ -27,7 +27,8 @@ struct WaitCommand: ParsableCommand {
         let container = global.container(isPatient: true)
         let limit = try TimeLimit(seconds: timeout, closing: container)
         do {
-            // The daemon answers this request, so a later `timeout` error is also an answer.
+            // The daemon answers this request at once, so a later `timeout` error comes from the
+            // wait.
             _ = try container.end()
             let number = try number(container)
             do {
@@ -55,7 +56,7 @@ struct WaitCommand: ParsableCommand {
 
 /// A time limit for all requests of a container, even if the daemon hangs.
 private final class TimeLimit: Sendable {
-    /// The time that a daemon may need to answer, in addition to the time that it waits.
+    /// The time that the daemon may need to answer after the deadline, in nanoseconds.
     private static let grace: UInt64 = 1_000_000_000
     private let deadline: UInt64
     private let clock = SystemClock()

@@ -24,10 +24,10 @@ struct WatchChange {
         hasSections ? "\(section) \(item + 1)" : "\(item + 1)"
     }
 
-    /// The first row that was inserted, moved or changed.
+    /// The path of the first row that was inserted, moved or updated.
     var firstPath: ResultsIndexPath? { change?.change.objects.compactMap(\.to).min() }
 
-    /// The marks of the changed rows.
+    /// The marks to show before changed rows, by the number of the object.
     var marks: [ObjectNumber: String] {
         var marks: [ObjectNumber: String] = [:]
         for object in change?.change.objects ?? [] {

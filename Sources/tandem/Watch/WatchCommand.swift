@@ -2,15 +2,15 @@ import ArgumentParser
 import Tandem
 import TandemIO
 
-/// `tandem watch`: a list that follows every save.
+/// `tandem watch`: shows a list that is updated by every save.
 struct WatchCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "watch", abstract: "Show a list of objects and keep it up to date.",
         discussion: """
-            On a terminal the list is redrawn in place, with recent changes marked, and with the time between a save \
-            and its display. Elsewhere each row is printed as a line, and then each change; with -o json each change \
-            is an object. The command runs until it is interrupted, across restarts of the daemon, or until --until \
-            is shown.
+            On a terminal, the list is redrawn in place, with marks on recent changes, and with the time between a \
+            save and its display. Elsewhere, each row and then each change is printed as a line; with -o json, each \
+            change is an object. The command survives restarts of the daemon, and runs until it is interrupted or the \
+            position of --until is shown.
             """)
 
     @OptionGroup var global: GlobalOptions
@@ -39,7 +39,7 @@ struct WatchCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("End after this position is shown.", valueName: "position"))
     var until: String?
 
-    @Option(name: .shortAndLong, help: "The format: short or json.")
+    @Option(name: .shortAndLong, help: "The output format.")
     var output: OutputFormat = .short
 
     @Option(help: ArgumentHelp("Colours.", valueName: "when"))
@@ -94,7 +94,7 @@ struct WatchRequest: Sendable {
         var sort = try (options.sort ?? "").split(separator: ",").map { text in
             guard let key = SortKey(String(text)) else {
                 throw CommandFailure(
-                    "`\(text)` is not a key path for --sort; give a key path, or - and a key path",
+                    "`\(text)` is not a key path for --sort; give \(SortKey<ManagedObject>.form)",
                     code: 2)
             }
             return key

@@ -17,7 +17,7 @@ struct WatchRow: Equatable {
     }
 }
 
-/// A watched list as plain values.
+/// A snapshot of a watched list.
 struct WatchList: Equatable {
     /// A section of the list.
     struct Section: Equatable {
@@ -37,7 +37,7 @@ struct WatchList: Equatable {
             sections: hasSections ? sections.count : nil)
     }
 
-    /// Returns numbers of rows and sections in words.
+    /// Returns a text such as `32 objects in 5 sections`.
     static func count(rows: Int, sections: Int?) -> String {
         let objects = "\(rows) object\(rows == 1 ? "" : "s")"
         guard let sections else { return objects }

@@ -11,13 +11,13 @@ struct WatchScreen {
         var title: String
         var count: String
         var hasSections: Bool
-        /// The sections, each with its number of rows.
+        /// The names of the sections, and their numbers of rows.
         var sections: [(name: String, rows: Int)]
         var row: (ResultsIndexPath) -> WatchRow?
     }
 
-    /// Returns at most a screenful of lines: the title, the last changes, and the rows around a
-    /// change.
+    /// Returns the lines to draw: the title, a summary of the last changes, and as many rows as
+    /// fit, including the first changed one.
     func lines(_ content: Content, _ news: WatchChange) -> [String] {
         let lag = news.lagMicroseconds.map { ", shown \(Self.time($0)) after its save" } ?? ""
         let head = [
@@ -61,7 +61,7 @@ struct WatchScreen {
         }
     }
 
-    /// Returns the first visible line: the top, or a line that centres the change.
+    /// Returns the index of the first visible line: 0, or one that centres the changed line.
     static func start(of room: Int, in count: Int, showing changed: Int?) -> Int {
         guard let changed, changed >= room else { return 0 }
         return min(max(0, changed - room / 2), count - room)

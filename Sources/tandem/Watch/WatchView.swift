@@ -1,10 +1,10 @@
 import Tandem
 import TandemIO
 
-/// A results controller whose list is displayed as it changes.
+/// Displays the list of a results controller, and updates the display with each change.
 @MainActor final class WatchView: FetchedResultsControllerDelegate {
-    /// The shortest pause between requests for a save's time, so that they do not slow down a
-    /// burst.
+    /// The shortest time between two requests for the time of a save, in nanoseconds, so that the
+    /// requests do not slow down a burst of saves.
     private static let lagPause: UInt64 = 50_000_000
 
     private let container: PersistentContainer
@@ -88,8 +88,8 @@ import TandemIO
 
     /// Handles an error of the controller.
     ///
-    /// A list out of order recovers by itself. A list does not recover from an invalid or rejected
-    /// request.
+    /// A list with sections out of order recovers by itself; after any other error, the list is no
+    /// longer updated.
     private func failed(_ error: TandemError) {
         guard error.code != .outOfOrderSection else { return Self.remark(error.message) }
         failure = CommandFailure(error)
@@ -109,7 +109,8 @@ import TandemIO
         }
     }
 
-    /// Returns the age of a transaction in microseconds, or nil if it was requested too recently.
+    /// Returns the age of a transaction in microseconds, or nil if the last request was made less
+    /// than ``lagPause`` ago.
     private func lag(_ position: UInt64) -> Int64? {
         let now = clock.monotonicNanoseconds
         guard now - lagAskedAt >= Self.lagPause else { return nil }
@@ -134,7 +135,7 @@ import TandemIO
             position: controller.position?.number ?? 0, sections: sections)
     }
 
-    /// Returns the changed rows by number.
+    /// Returns the changed rows by the number of the object.
     private func rows(
         of change: ControllerChange, _ controller: FetchedResultsController<ManagedObject>
     ) -> [ObjectNumber: WatchRow] {

@@ -61,7 +61,7 @@ import Testing
     private func expectAll(_ source: [String], _ place: SourceLocation = #_sourceLocation) throws {
         let begins = try first(source)
         #expect(begins > 2, sourceLocation: place)
-        let remark = "; the values are the store's, because the journal begins at \(begins)"
+        let remark = "; the values come from the store, because the journal begins at \(begins)"
         let book = try show(["Book/1"], on: source)
         #expect(book.code == 0, "\(book.output)", sourceLocation: place)
         #expect(
@@ -78,9 +78,9 @@ import Testing
         expect(
             try show(["Page/13", "--at", "12"], on: source),
             "did not exist at position 12; it was inserted at 13")
-        expect(try show(["Book/13"], on: source), "there is no Book/13, neither in the store")
-        expect(try show(["Book/77"], on: source), "there is no Book/77, neither in the store")
-        expect(try show(["Cover/1"], on: source), "there is no Cover/1, neither in the store")
+        expect(try show(["Book/13"], on: source), "Book/13 does not exist, neither in the store")
+        expect(try show(["Book/77"], on: source), "Book/77 does not exist, neither in the store")
+        expect(try show(["Cover/1"], on: source), "Cover/1 does not exist, neither in the store")
         expect(try show(["Book/3"], on: source), "Book/3 was deleted at position 14")
         expect(try show(["Book/1", "--at", "15"], on: source), "the last one is 14")
     }

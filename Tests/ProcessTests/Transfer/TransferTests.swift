@@ -389,7 +389,7 @@ import Testing
         let path = try file("rows.ndjson", "{\"name\": \"A\"}\n")
         expect(
             try tandem("import", path, "--entity", "Team", "--rejects", rejects), 2,
-            "\(rejects) is not a regular file; name another with --rejects")
+            "\(rejects) is not a regular file; name another file with --rejects")
         #expect(try tandem("count", "Team").output == "0\n")
     }
 
