@@ -1,6 +1,8 @@
 import TandemModel
 
-/// The idempotency table, which maps save ids to the first answers and is operational state.
+/// The idempotency table, which maps save ids to the answers to the first attempts.
+///
+/// The table is operational state and not part of the dump (law 6).
 final class SaveIDTable {
     private let saves: LMDBTable
     private let saveOrder: LMDBTable
@@ -9,7 +11,7 @@ final class SaveIDTable {
     private let unchangedKept: Int
     private let path: String
     private let decoder: EntryDecoder
-    /// The position below which save ids are forgotten.
+    /// The position below which save ids are no longer known.
     private(set) var floor: UInt64 = 0
     /// A classifier of the save ids written since the last checkpoint.
     private var idDetector = SequentialIDDetector()
@@ -27,7 +29,7 @@ final class SaveIDTable {
     /// The number of writes since the last checkpoint that dirtied a page of their own.
     var scatteredWrites: Int { idDetector.scattered }
 
-    /// Records a checkpoint: no write is uncommitted.
+    /// Resets the count of scattered writes after a checkpoint.
     func didCheckpoint() { idDetector = SequentialIDDetector() }
 
     /// Adopts the floor of the last checkpoint.
@@ -147,12 +149,13 @@ final class SaveIDTable {
         idDetector.record(key)
     }
 
-    /// Removes saves without effect that are expired or exceed the limit, a bounded number per
+    /// Removes saves without effect that have expired or exceed the limit, a bounded number per
     /// call.
     ///
-    /// A save recorded at position `at` may have been sent at that same position. A retry can be
-    /// recognised as too old only after the floor has reached `at + 2`. The save is therefore kept
-    /// one position longer than one that wrote, which was sent before its own position.
+    /// A save without effect that is recorded at position `at` may have been sent at that same
+    /// position. A retry can be recognised as too old only after the floor has reached `at + 2`.
+    /// The save is therefore kept one position longer than a save that wrote, which was sent before
+    /// its own position.
     private func forgetUnchanged(
         before position: UInt64, adding: Int, _ open: LMDBTransaction
     ) throws(StoreError) {
