@@ -42,7 +42,7 @@ extension ResultsChange {
     /// - Parameters:
     ///   - next: The next change.
     ///   - old: The sections before this change.
-    /// - Returns: The change from `old` to the state after both changes; nil if they cancel each other out.
+    /// - Returns: The change from `old` to the state after both changes; nil if they cancel out.
     /// - Throws: `ReplayError` if the changes don't fit `old` or each other.
     package func merging(
         _ next: ResultsChange, from old: [SectionIDs]
