@@ -8,12 +8,12 @@
     @usableFromInline let storage: RowLayout.Storage
     /// The bit of the column in its byte of the null bitmap.
     @usableFromInline let nullMask: UInt8
-    /// The offset of that byte.
+    /// The offset of the byte with that bit.
     @usableFromInline let nullOffset: Int32
     /// The offset of a fixed-width column; for a variable column, the offset of its end.
     @usableFromInline let offset: Int32
-    /// The start of the first variable column; 0 for the others, which start at the previous
-    /// column's end.
+    /// The start of the first variable column; 0 for all others, which start at the end of the
+    /// previous column.
     @usableFromInline let begin: Int32
 
     init(_ column: RowLayout.Column, _ layout: RowLayout) {
@@ -83,7 +83,7 @@ extension RowView {
         guard has(.string, column) else { return nil }
         let end = fixed(at: Int(column.offset), UInt32.self)
         guard end & RowLayout.blobFlag == 0 else { return nil }
-        // Bit 31 belongs to the previous column, which may hold a reference.
+        // Bit 31 is the flag of the previous column, which may contain a reference.
         let start =
             column.begin > 0
             ? UInt32(column.begin)

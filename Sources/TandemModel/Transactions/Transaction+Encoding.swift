@@ -1,5 +1,5 @@
 extension Transaction {
-    /// Returns the binary form; changes are sorted by entity and number first if necessary.
+    /// Returns the binary form; if necessary, changes are first sorted by entity and number.
     ///
     /// Cost: one pass over the changes; rows are copied unchanged.
     package func encoded() -> EncodedTransaction {
