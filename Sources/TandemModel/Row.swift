@@ -50,7 +50,7 @@ import FoundationEssentials
 
     // MARK: Columns
 
-    /// Returns whether the slot has no value; always true for a to-many relationship.
+    /// Returns whether the value of a slot is null; always true for a to-many relationship.
     package func isNull(_ slot: Int, in entity: CompiledEntity) -> Bool {
         withView { $0.isNull(slot, in: entity) }
     }

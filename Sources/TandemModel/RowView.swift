@@ -2,7 +2,7 @@ import FoundationEssentials
 
 /// A view of a row's bytes in place: in a ``Row``, or in a page of the store.
 ///
-/// A view is valid only during a call that borrows the bytes: neither the view nor its bytes may
+/// A view is valid only during a call that borrows the bytes. Neither the view nor its bytes may
 /// escape from the closure, because the next write to the store can reuse the page. Values are
 /// copied when they are read. Every read is bounds-checked, so a read of a malformed row that was
 /// not checked (``hasShape(of:)``) traps.
@@ -39,7 +39,7 @@ import FoundationEssentials
 
     // MARK: Columns
 
-    /// Returns whether the slot has no value; always true for a to-many relationship.
+    /// Returns whether the value of a slot is null; always true for a to-many relationship.
     package func isNull(_ slot: Int, in entity: CompiledEntity) -> Bool {
         entity.layout.columns[slot].map(isNull) ?? true
     }

@@ -1,9 +1,9 @@
 extension ResultsChange {
     /// Returns the change from one state of the sections to another, or nil if there is none.
     ///
-    /// This is used after refetches, reconnects, several transactions at once, and the recovery
-    /// from a failure. The rules are those of an edit. Numbers in `changed` that occur in both
-    /// states are reported once: as moves if they are out of order with the rest, otherwise as
+    /// The method is used after refetches, reconnects, several transactions at once, and the
+    /// recovery from a failure. The rules are those of an edit. Numbers in `changed` that occur in
+    /// both states are reported once: as moves if they are out of order with the rest, otherwise as
     /// updates. Other numbers are reported only if they are inserted or deleted, or if they are out
     /// of order with each other, as after a change of the sort order. Cost: O(n log n) at worst,
     /// O(n) usually.

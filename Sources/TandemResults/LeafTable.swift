@@ -81,8 +81,9 @@ struct LeafTable: Sendable {
         return (new, upper.count)
     }
 
-    /// Moves the rows of a leaf to the end of the previous leaf, unless that would fill it too
-    /// much; returns the number of moved rows, or nil if they were not moved.
+    /// Moves the rows of a leaf to the end of the previous leaf; returns their number.
+    ///
+    /// Returns nil, and moves nothing, if that would leave too little room in the previous leaf.
     mutating func merge(_ leaf: Int, into previous: Int) -> Int? {
         guard slots[previous].count + slots[leaf].count <= Leaf.bulkFill,
             slots[previous].keyBytes + slots[leaf].keyBytes <= Leaf.keyCapacity / 2

@@ -1,7 +1,7 @@
 import Algorithms
 
-/// For one hop of a key path, the object to which each row of a list refers, and the rows that
-/// refer to an object.
+/// The links of a list for one hop of a key path: the object to which each row refers, and the rows
+/// that refer to an object.
 ///
 /// The table finds the rows affected by an object's change without a scan. It takes 10 to 12 bytes
 /// per row if many rows refer to the same object, and up to 30 if each refers to its own object.

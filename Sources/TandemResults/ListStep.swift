@@ -117,7 +117,7 @@ struct ListStep {
         for number in edit.leaving { recordHeld(number, isLoose: true, &rows) }
     }
 
-    /// Records a row by its number, if the store holds it.
+    /// Records a row by its number, if the row is in the list.
     private mutating func recordHeld(_ number: UInt64, isLoose: Bool, _ rows: inout RowStore) {
         guard let place = rows.hintedPlace(of: number) else { return }
         var mark = RowMove(

@@ -2,7 +2,7 @@
 @usableFromInline package struct SectionIDs: Hashable, Sendable {
     /// The section's name, which is its identity.
     package var name: String
-    /// The numbers of its objects.
+    /// The numbers of the section's objects.
     package var numbers: [UInt64]
 
     /// Creates a section.

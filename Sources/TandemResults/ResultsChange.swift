@@ -1,8 +1,8 @@
 /// A change of a controller's sections: a value that can be sent, stored, merged and replayed.
 ///
-/// The index spaces are those of a table's batch update: deletes, updates and the sources of moves
-/// refer to the state before, inserts and the targets of moves to the state after. An object occurs
-/// at most once.
+/// The index spaces are those of a table's batch update. Deletes, updates and the sources of moves
+/// refer to the state before; inserts and the targets of moves refer to the state after. An object
+/// occurs at most once.
 ///
 /// The order is fixed: `sections` has deletes, then inserts, by index; `objects` has deletes by
 /// source, then inserts, moves and updates by target. To deliver the changes one by one, use this

@@ -5,8 +5,8 @@
 /// empty. A list without sections has exactly one, named `""`, which may be empty.
 ///
 /// Reading a row, finding a row by number and applying an edit cost a binary search and a sum over
-/// the counts of sections and of leaves of about a hundred rows. This takes microseconds in a list
-/// of a million rows.
+/// counts, one per section and one per hundred rows. This takes microseconds in a list of a million
+/// rows.
 ///
 ///     var list = SectionedList(sectioned: true, rows: fetched)
 ///     switch list.apply(ListEdits(removed: [3], upserted: [row])) {

@@ -132,7 +132,7 @@ public struct CodingError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// Reads a count of items that take at least `itemBytes` bytes each.
     ///
-    /// Throws if the remaining bytes can't hold that many items.
+    /// Throws if the remaining bytes are too few for that many items.
     package mutating func count(itemBytes: Int = 1) throws(CodingError) -> Int {
         let start = offset
         let value = try varint()

@@ -1,7 +1,7 @@
 /// A parser for common JSON texts, many times faster than Foundation's decoder.
 ///
-/// ``scan(_:)`` returns either the value that Foundation's decoder would return, or nil if the text
-/// has to be passed to that decoder: because it is not JSON, or has a rare form. Rare forms are
+/// ``scan(_:)`` returns the value that Foundation's decoder would return. It returns nil if the
+/// text has to be passed to that decoder, because it has a rare form or is not JSON. Rare forms are
 /// deep nesting, repeated keys, integers beyond 64 bits, and large numbers with a fraction or an
 /// exponent.
 struct JSONScanner {

@@ -69,7 +69,7 @@ public struct MigrationReport: Hashable, Sendable {
         problems.isEmpty && items.allSatisfy { $0.difference.effect != .impossible }
     }
 
-    /// The total number of values and objects lost.
+    /// The total number of lost values and objects.
     public var lost: Int { items.reduce(0) { $0 + $1.lost } }
 }
 

@@ -14,7 +14,8 @@
 ///
 /// Format 1 has neither exceptions nor progress. Format 2 has the exceptions
 /// (``Transaction/exceptions``). Format 3, for a transaction of a batch, has both
-/// (``Transaction/batch``). The writer chooses the shortest form that holds the transaction.
+/// (``Transaction/batch``). The writer chooses the lowest format that is sufficient for the
+/// transaction.
 @usableFromInline package struct EncodedTransaction: Hashable, Sendable {
     /// The bytes.
     package let bytes: [UInt8]

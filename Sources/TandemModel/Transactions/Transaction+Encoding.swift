@@ -47,7 +47,7 @@ extension Transaction {
         batch?.encode(into: &writer)
     }
 
-    /// The shortest format that can hold the transaction.
+    /// The lowest format that is sufficient for the transaction.
     private var format: UInt8 { batch != nil ? 3 : exceptions.isEmpty ? 1 : 2 }
 
     private func encodePrincipal(into writer: inout ByteWriter) {

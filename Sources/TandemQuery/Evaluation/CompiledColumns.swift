@@ -133,8 +133,8 @@ package struct CompiledColumns: Sendable {
         TandemError(.usage, String(message.prefix(500)))
     }
 
-    /// Returns the values of the key paths from an object, in order; nil if the reader does not
-    /// hold one.
+    /// Returns the values of the key paths of an object, in order; nil if the reader lacks an
+    /// object on a path.
     package func values<R: GraphReader & ~Copyable>(
         _ object: ObjectReference, _ row: Row, _ reader: borrowing R
     ) -> [Value]? {

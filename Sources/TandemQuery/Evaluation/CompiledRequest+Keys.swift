@@ -40,7 +40,7 @@ extension CompiledRequest {
         return true
     }
 
-    /// Returns the name of the object's section; `""` without a section key path.
+    /// Returns the name of the object's section; `""` if there is no section key path.
     package func section<R: GraphReader & ~Copyable>(
         _ object: ObjectReference, _ row: Row, _ reader: borrowing R
     ) -> SectionName {

@@ -87,7 +87,7 @@ struct PredicateCompiler {
         return try compile(swapped)
     }
 
-    /// Resolves the left side; a constant before `IN` takes the type of the collection.
+    /// Resolves the left side; a constant before `IN` is converted to the type of the collection.
     private mutating func left(
         _ comparison: Comparison
     ) throws(TandemError) -> (Operand, OperandType) {

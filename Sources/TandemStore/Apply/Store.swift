@@ -389,8 +389,8 @@ package final class Store: StoreView {
 
     /// Removes up to `most` blobs that became unused before a position, and returns their number.
     ///
-    /// Pass the first position that the journal still has, because older states can't be read
-    /// anyway. Cost: proportional to the number of removed blobs.
+    /// Pass the first position that the journal still has, because states before that position
+    /// can't be read. Cost: proportional to the number of removed blobs.
     @discardableResult
     package func sweepBlobs(
         below position: UInt64, atMost most: Int = .max

@@ -3,7 +3,7 @@ import TandemIO
 import TandemModel
 import TandemQuery
 
-/// The keys of a uniqueness constraint that are compatible with a request's constraints.
+/// The keys of a uniqueness constraint that a request's constraints allow.
 ///
 /// Every matching object has one of the keys. Each property of the uniqueness constraint must be
 /// limited to one or a few values.

@@ -7,8 +7,9 @@ package import TandemQuery
 /// ``StoreView/fetch(_:for:past:chunkBytes:budget:)``, but only two keys of the store are read, and
 /// no request is compiled.
 ///
-/// A request has no equivalent lookup if it has another condition, an order or an offset, if the
-/// value's type differs from the property's, or if the value is a text too long for a row.
+/// A request has no equivalent lookup if it has another condition, an order or an offset. The same
+/// is true if the value's type differs from the property's, or if the value is a text too long for
+/// a row.
 ///
 ///     if let lookup = KeyLookup(request, in: model) { objects = try lookup.objects(in: store) }
 package struct KeyLookup: Sendable {

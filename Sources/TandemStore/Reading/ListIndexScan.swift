@@ -29,9 +29,9 @@ final class ListIndexScan {
 
     /// The last added object.
     private struct LastObject {
-        /// Its entity, which is one of the request's entities.
+        /// The object's entity, which is one of the request's entities.
         var tag: EntityTag
-        /// Its related object; nil if no further object may join the last segment.
+        /// The related object; nil if no further object may be added to the last segment.
         var related: ObjectNumber??
     }
 
