@@ -11,8 +11,8 @@
         case update
         /// The object was deleted.
         case delete
-        /// Only to-many relationships changed, because objects at their other ends did; the row is
-        /// unchanged.
+        /// Only to-many relationships changed, through changes of the objects at their other ends;
+        /// the row is unchanged.
         case touch
     }
 

@@ -102,8 +102,7 @@ final class SaveIDTable {
         try open.delete(saveOrder, SmallKey(number: position))
     }
 
-    /// Removes records that expire when `position` is applied, whether or not that transaction has
-    /// a save id.
+    /// Removes the records that expire when the transaction at `position` is applied.
     func forget(_ position: UInt64, _ open: LMDBTransaction) throws(StoreError) {
         try forgetUnchanged(before: position, adding: 0, open)
         guard position > savesKept else { return }
@@ -119,8 +118,8 @@ final class SaveIDTable {
         try open.delete(saveOrder, order)
     }
 
-    /// Removes a bounded number of saves that are no longer covered after
-    /// ``StoreOptions/savesKept`` was lowered.
+    /// Removes a bounded number of expired save ids, which remain if ``StoreOptions/savesKept`` was
+    /// lowered.
     func sweep(_ open: LMDBTransaction) throws(StoreError) {
         var old: [(order: [UInt8], key: [UInt8])] = []
         try open.scan(saveOrder, from: []) { (order, key) throws(StoreError) -> Bool in

@@ -354,8 +354,8 @@ package final class Store: StoreView {
         try saveIDs.rememberUnchanged(saved, by: uid, id: id, current)
     }
 
-    /// Removes a bounded number of saves that are no longer covered after
-    /// ``StoreOptions/savesKept`` was lowered.
+    /// Removes a bounded number of expired save ids, which remain if ``StoreOptions/savesKept`` was
+    /// lowered.
     ///
     /// Durable after the next ``checkpoint()``. Cost: usually one read of the oldest entry.
     package func sweepSaves() throws(StoreError) { try saveIDs.sweep(current) }
