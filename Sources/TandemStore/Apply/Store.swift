@@ -39,7 +39,7 @@ package final class Store: StoreView {
     /// The size of a page of the file, in bytes.
     package static let pageBytes = StoreLimits.pageBytes
 
-    /// The version of the file format; a store with a newer one is rejected.
+    /// The version of the file format; a store with another version is rejected.
     package static let format: UInt32 = 1
 
     // MARK: Opening
