@@ -1,8 +1,8 @@
-/// A model that is ready for use in one store: validated, with numbers and row layouts.
+/// A model compiled for one store: validated, with numbers and row layouts.
 ///
 /// The daemon compiles the installed model and sends the result to every client, so that rows,
-/// links and change sets mean the same everywhere. A compiled model is immutable and can be shared
-/// freely.
+/// links and change sets have the same meaning in all processes. A compiled model is immutable and
+/// can be shared freely.
 ///
 /// If a later model is compiled with ``init(_:replacing:)``, entities, links, indexes and unique
 /// keys keep their numbers, so that nothing in the store has to be renumbered.
@@ -15,13 +15,13 @@ public final class CompiledModel: Sendable {
     package let version: UInt16
     /// The entities in the order of their names.
     public let entities: [CompiledEntity]
-    /// All numbers assigned so far, by key, including ones that are no longer used.
+    /// All numbers assigned so far, by key, including those that are no longer used.
     package let identifiers: [String: UInt16]
 
     private let byName: [String: CompiledEntity]
     @usableFromInline let byTag: [CompiledEntity?]
 
-    /// Compiles a model, and keeps the numbers of the model it replaces, also across renames.
+    /// Compiles a model, keeping the numbers of the model that it replaces, also across renames.
     ///
     /// Throws ``ModelError`` with every problem of the model.
     package convenience init(
@@ -74,8 +74,8 @@ public final class CompiledModel: Sendable {
 
     /// Returns a model with the same content that shares no storage with this one.
     ///
-    /// Threads that evaluate many rows under one model contend for the reference counts of its
-    /// parts, so each thread gets a copy. Cost: encoding and decoding the model.
+    /// Threads that evaluate many rows with the same model contend for the reference counts of its
+    /// parts, so each thread should use a copy. Cost: encodes and decodes the model.
     package func copy() -> CompiledModel {
         var writer = ByteWriter()
         encode(into: &writer)
@@ -101,7 +101,7 @@ public final class CompiledModel: Sendable {
         ObjectID(entity: entity(tagged: reference.tag)?.name ?? "?", number: reference.number)
     }
 
-    /// Returns the reference with this id, or nil if its entity is unknown.
+    /// Returns the reference to the object with this id, or nil if its entity is unknown.
     public func reference(to id: ObjectID) -> ObjectReference? {
         entity(named: id.entity).map { ObjectReference(tag: $0.tag, number: id.number) }
     }
@@ -144,8 +144,8 @@ public final class CompiledModel: Sendable {
 
 /// One entity of a ``CompiledModel``: its properties by slot, and its row layout.
 ///
-/// Slots count the inherited properties first, from the root down, and within a level by name. An
-/// inherited property therefore has the same slot in every subentity.
+/// Slots are numbered from the root entity down, and by name within an entity. An inherited
+/// property therefore has the same slot in every subentity.
 public final class CompiledEntity: Sendable {
     /// The name.
     public let name: String
@@ -153,9 +153,9 @@ public final class CompiledEntity: Sendable {
     public let tag: EntityTag
     /// The version of its model, which rows of the entity carry.
     package let version: UInt16
-    /// This entity and those it inherits from, nearest first.
+    /// This entity and its ancestors, nearest first.
     package let ancestors: [EntityTag]
-    /// This entity and all that inherit from it, in the order of tags.
+    /// This entity and its subentities at all levels, in the order of tags.
     package let descendants: [EntityTag]
     /// The properties, inherited ones included; the index is the slot.
     public let properties: [CompiledProperty]
@@ -165,7 +165,7 @@ public final class CompiledEntity: Sendable {
     package let uniqueness: [CompiledIndex]
     /// The indexes that contain objects of this entity.
     package let indexes: [CompiledIndex]
-    /// The properties that are part of any index or uniqueness constraint.
+    /// The properties that are part of an index or a uniqueness constraint.
     package let keyed: PropertyMask
     /// The attributes and to-one relationships that require a value.
     package let required: PropertyMask
@@ -239,7 +239,7 @@ public final class CompiledEntity: Sendable {
         slots[name].map { properties[$0] }
     }
 
-    /// Returns whether `tag` is this entity or one that inherits from it.
+    /// Returns whether `tag` is this entity's or that of a subentity.
     @usableFromInline package func includes(_ tag: EntityTag) -> Bool {
         tag == self.tag || family.count > 1 && family.contains(tag)
     }
@@ -274,18 +274,18 @@ public final class CompiledProperty: Sendable {
     public let name: String
     /// The kind.
     package let kind: Kind
-    /// The relationship, if it is one.
+    /// The relationship; nil for an attribute.
     package let relationship: CompiledRelationship?
-    /// Whether this is a to-many relationship, which is not in the row.
+    /// Whether the property is a to-many relationship, which is not in the row.
     public let isToMany: Bool
-    /// The type of an attribute.
+    /// The type of an attribute; nil for a relationship.
     let type: AttributeType?
     /// Whether an attribute may be null; true for relationships.
     package let allowsNull: Bool
-    /// The pattern that a text has to match.
+    /// The pattern that a text has to match; nil if there is none.
     let pattern: TextPattern?
-    /// Whether values of the right type can still be invalid: because of limits, allowed values or
-    /// a length.
+    /// Whether values of the right type can be invalid, because of limits, allowed values or a
+    /// length.
     package let limitsValues: Bool
 
     init(slot: Int, name: String, kind: Kind) {
@@ -300,7 +300,7 @@ public final class CompiledProperty: Sendable {
             // For a derived attribute, `optional: false` is guaranteed to readers but not enforced
             // on saves.
             allowsNull = attribute.optional || attribute.derived != nil
-            // The pattern is readable: validation rejects a model with any other.
+            // The pattern is valid, because a model with an invalid pattern is rejected.
             pattern = attribute.pattern.flatMap { try? TextPattern($0) }
             let hasLength = [.string, .url, .data].contains(attribute.type)
             limitsValues =
@@ -322,7 +322,7 @@ public final class CompiledProperty: Sendable {
     /// Whether a non-null value, or the number of members, can be invalid.
     var hasLimits: Bool { limitsValues || (relationship?.limitsCount ?? false) }
 
-    /// The attribute, if it is one.
+    /// The attribute; nil for a relationship.
     public var attribute: Attribute? { if case .attribute(let value) = kind { value } else { nil } }
 }
 
@@ -330,9 +330,9 @@ public final class CompiledProperty: Sendable {
 @usableFromInline package final class CompiledRelationship: Sendable {
     /// The relationship as declared.
     package let declaration: Relationship
-    /// The entity at the other end, which includes objects of its subentities.
+    /// The entity at the other end; objects of its subentities are included.
     package let destination: EntityTag
-    /// The slot of the inverse in the destination and its subentities.
+    /// The slot of the inverse relationship in the destination and its subentities.
     package let inverseSlot: Int
     /// Whether the inverse is to-many.
     package let inverseToMany: Bool
@@ -342,7 +342,7 @@ public final class CompiledProperty: Sendable {
 
     /// Whether the relationship is to-many.
     package let toMany: Bool
-    /// Whether the members are ordered; each of them has a ``Rank`` then.
+    /// Whether the members are ordered, in which case each of them has a ``Rank``.
     package let isOrdered: Bool
     /// Whether the relationship may be empty.
     package let isOptional: Bool
@@ -372,9 +372,9 @@ public final class CompiledProperty: Sendable {
 
 /// A uniqueness constraint or an index over one or more properties.
 package struct CompiledIndex: Hashable, Sendable {
-    /// The number of its keys in the store.
+    /// The number with which keys of the index begin in the store.
     package let id: UInt16
-    /// The entity that declares it; objects of its subentities are included.
+    /// The entity that declares the index; objects of its subentities are included.
     package let entity: EntityTag
     /// The properties by slot.
     package let slots: [Int]

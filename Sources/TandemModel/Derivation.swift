@@ -1,8 +1,8 @@
 /// The way in which a derived attribute is computed from another property of the same object.
 ///
-/// The daemon computes the value with every save, after everything else is planned, and stores it
-/// in the row. Requests can therefore sort and filter by it and indexes can contain it, as with any
-/// other value, but it can't be set. The printed form is Core Data's.
+/// The daemon computes the value at every save, after all other changes have been planned, and
+/// stores it in the row. The attribute can't be set, but can be used in sort orders, predicates and
+/// indexes like any other. The printed form is Core Data's.
 ///
 ///     Attribute("playerCount", .int, derived: .count("players"))
 ///     Attribute("nameFolded", .string, derived: .folded("name"))
@@ -97,8 +97,8 @@ extension CompiledProperty {
 }
 
 extension TandemError {
-    /// Returns the error for setting a derived attribute of several objects, or of ones without an
-    /// id.
+    /// Returns the error for setting a derived attribute of several objects, or of objects without
+    /// an id.
     ///
     /// The result is nil if the property can be set.
     package static func derived(

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// An encoder of tuples of values into bytes that sort like the tuples.
+/// An encoder of tuples of values as bytes that sort like the tuples.
 ///
 /// Index keys in the store and sort keys in lists are encoded this way. Null sorts before all
 /// values, and therefore last in descending order. Integers, doubles and dates sort numerically,
@@ -70,7 +70,7 @@ package struct KeyEncoder: Sendable {
     /// Removes all bytes, but keeps the capacity for another key.
     package mutating func removeAll() { bytes.removeAll(keepingCapacity: true) }
 
-    /// Removes the bytes beyond `count`.
+    /// Removes the bytes after the first `count`.
     package mutating func cut(to count: Int) {
         if bytes.count > count { bytes.removeLast(bytes.count - count) }
     }
@@ -93,8 +93,8 @@ package struct KeyEncoder: Sendable {
         }
     }
 
-    /// Appends bytes and an end mark, so that a text sorts before any longer text that begins with
-    /// it.
+    /// Appends bytes and an end mark, so that a text sorts before any longer text with the same
+    /// beginning.
     ///
     /// A zero byte is encoded as 00 FF, the end as 00 00.
     private mutating func appendEscaped(_ content: some Sequence<UInt8>) {
@@ -117,16 +117,17 @@ package struct KeyEncoder: Sendable {
         }
     }
 
-    /// Returns the bits of a double, transformed so that they sort numerically; both zeros are
-    /// equal.
+    /// Returns the bits of a double, transformed so that they sort numerically; both zeros have
+    /// equal bits.
     private static func order(_ value: Double) -> UInt64 {
         let bits = (value == 0 ? 0.0 : value).bitPattern
         return bits >> 63 == 0 ? bits | (1 << 63) : ~bits
     }
 
-    /// Appends a decimal: sign, biased exponent, two digits plus one per byte, end.
+    /// Appends a decimal: sign, biased exponent, bytes with two digits each plus one, and an end
+    /// mark.
     ///
-    /// For a negative number, everything but the sign is inverted.
+    /// For a negative number, all bytes except the sign are inverted.
     private mutating func appendDecimal(_ value: Decimal) {
         guard value != 0 else { return bytes.append(1) }
         let isNegative = value < 0
@@ -142,8 +143,8 @@ package struct KeyEncoder: Sendable {
         if isNegative { invert(from: start) }
     }
 
-    /// Returns the significant digits without outer zeros, and the index of the decimal point
-    /// relative to the first of them.
+    /// Returns the digits without leading and trailing zeros, and the index of the decimal point
+    /// relative to the first digit.
     private static func scientific(_ value: Decimal) -> ([UInt8], Int) {
         var text = Substring(value.description)
         if text.hasPrefix("-") { text = text.dropFirst() }

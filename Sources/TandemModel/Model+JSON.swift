@@ -22,7 +22,7 @@ extension Model {
         try self.init(json: json)
     }
 
-    /// The JSON form, without members that have their default value.
+    /// The JSON form, without members that have default values.
     package var json: JSON {
         .object(["entities": .object(entities.mapValues(\.json))])
     }

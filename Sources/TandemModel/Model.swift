@@ -1,7 +1,8 @@
 /// The schema of an app's objects: entities with their attributes and relationships.
 ///
-/// Declare a model in Swift, or read it from JSON (``init(json:)``). Every relationship names its
-/// inverse. Creating a model validates nothing; ``CompiledModel`` does, and reports every problem.
+/// Declare a model in Swift, or read it from JSON (``init(parsing:)``). Every relationship names
+/// its inverse. A model is not validated when it is created but when it is compiled
+/// (``CompiledModel``), which reports every problem.
 ///
 ///     let model = Model {
 ///         Entity("Bucket") {
@@ -23,7 +24,7 @@ public struct Model: Hashable, Sendable {
     /// The names declared more than once, which ``CompiledModel`` rejects.
     private(set) var repeatedNames: Set<String> = []
 
-    /// Creates a model of entities with distinct names.
+    /// Creates a model from entities with distinct names.
     public init(entities: [Entity] = []) {
         self.entities = [:]
         for entity in entities where self.entities.updateValue(entity, forKey: entity.name) != nil {
@@ -44,11 +45,11 @@ public struct Model: Hashable, Sendable {
 public struct Entity: Hashable, Sendable {
     /// The name, an identifier.
     public var name: String
-    /// The entity whose properties this one inherits.
+    /// The entity from which this entity inherits.
     public var parent: String?
-    /// The entity's own attributes by name, without inherited ones.
+    /// The entity's own attributes by name, without inherited attributes.
     public var attributes: [String: Attribute] = [:]
-    /// The entity's own relationships by name, without inherited ones.
+    /// The entity's own relationships by name, without inherited relationships.
     public var relationships: [String: Relationship] = [:]
     /// Lists of properties whose combined values are unique in this entity and its subentities.
     public var uniqueness: [[String]]
@@ -90,11 +91,11 @@ public protocol Property: Hashable, Sendable {
     var renamedFrom: String? { get }
 }
 
-/// A property that holds a value.
+/// A property with a value.
 public struct Attribute: Property {
     /// The name, an identifier.
     public var name: String
-    /// The type of its values.
+    /// The type of the values.
     public var type: AttributeType
     /// Whether the value may be null.
     ///
@@ -152,7 +153,8 @@ public struct Relationship: Property {
     public var deleteRule: DeleteRule
     /// Whether the relationship may be empty.
     public var optional: Bool
-    /// The minimum number of members of a to-many relationship; an optional one may also be empty.
+    /// The minimum number of members of a to-many relationship; an optional relationship may also
+    /// be empty.
     public var minimum: Int?
     /// The maximum number of members of a to-many relationship.
     public var maximum: Int?
@@ -180,13 +182,14 @@ public struct Relationship: Property {
 
 /// The effect of an object's deletion on the objects at the other end of a relationship.
 public enum DeleteRule: String, Hashable, Sendable, CaseIterable {
-    /// The other objects are kept, and their link is removed.
+    /// The other objects are kept, and their links to the deleted object are removed.
     case nullify
     /// The other objects are deleted as well.
     case cascade
-    /// The deletion is refused while there are any other objects.
+    /// The deletion is rejected while the relationship is not empty.
     case deny
-    /// The other objects are not changed, but the link is removed, since no link may dangle.
+    /// The other objects are kept; their links to the deleted object are removed, because links
+    /// can't dangle.
     case noAction
 }
 

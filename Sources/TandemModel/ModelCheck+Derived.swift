@@ -2,7 +2,7 @@
 extension ModelCheck {
     /// Returns the problems of a derived attribute.
     ///
-    /// `lineage` is the entity and its ancestors.
+    /// `lineage` consists of the entity and its ancestors.
     static func check(derived attribute: Attribute, _ lineage: [Entity]) -> [String] {
         guard let derivation = attribute.derived else { return [] }
         let source = derivation.source

@@ -1,6 +1,6 @@
 /// Validation of rules that older versions accepted.
 ///
-/// Only newly declared models are checked, because stores may contain models that break these
+/// Only newly declared models are checked, because stores may contain models that violate these
 /// rules.
 extension ModelCheck {
     static func contradictions(in model: Model) -> [ModelProblem] {
@@ -28,7 +28,7 @@ extension ModelCheck {
         return problems
     }
 
-    /// Returns each name that repeats the rename hint of an earlier name, with that earlier name.
+    /// Returns each name with the same rename hint as an earlier name, and that earlier name.
     private static func doubled(_ hints: [(String, String?)]) -> [(String, String)] {
         var first: [String: String] = [:]
         var found: [(String, String)] = []

@@ -180,7 +180,7 @@ struct ModelComparison {
     }
 }
 
-/// The collected differences of one property.
+/// A collector of the differences of one property.
 private struct Collector {
     let entity: String
     let property: String
@@ -205,9 +205,9 @@ private struct Collector {
         guard old != new else { return }
         let (effect, why): (ModelDifference.Effect, String) =
             switch (old, new) {
-            case (_, nil): (.changesRules, "its values stay, and can be set")
+            case (_, nil): (.changesRules, "its values are kept and can be set")
             case (nil, _): (.loses, "its values are replaced by computed ones")
-            default: (.changesRules, "its values are computed again")
+            default: (.changesRules, "its values are recomputed")
             }
         add(.derived, old?.description, new?.description, effect, why)
     }

@@ -1,9 +1,9 @@
-/// One difference between a model and the one before it, with the effect of applying it.
+/// One difference between two models, and the effect of applying it.
 ///
-/// The daemon, its error messages, `tandem schema` and `tandem log` all describe it with the same
-/// line of text.
+/// Error messages, `tandem schema` and `tandem log` describe a difference with the same line of
+/// text.
 public struct ModelDifference: Hashable, Sendable, CustomStringConvertible {
-    /// The aspect that differs; raw values are the keys of a model's JSON form if it has one.
+    /// The aspect that differs; the raw value is the key in a model's JSON form, if there is one.
     package enum Aspect: String, Hashable, Sendable, CaseIterable {
         /// An entity or a property exists in only one of the models.
         case declaration
@@ -47,13 +47,14 @@ public struct ModelDifference: Hashable, Sendable, CustomStringConvertible {
     public enum Effect: String, Hashable, Sendable, CaseIterable {
         /// No effect: stored objects are unchanged, and other apps are not affected.
         case compatible
-        /// Requires consent: stored objects are unchanged, but later saves are treated differently.
+        /// Consent is required: stored objects are unchanged, but later saves are treated
+        /// differently.
         case changesRules
-        /// Requires a check of the stored objects against a new rule.
+        /// The stored objects have to be checked against a new rule.
         case needsCheck
-        /// Loses some stored values or objects.
+        /// Stored values or objects are lost.
         case loses
-        /// Can't be applied in one step.
+        /// The difference can't be applied in one step.
         case impossible
     }
 
@@ -122,7 +123,7 @@ public struct ModelDifference: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension Model {
-    /// Returns all differences to `next`, with renames by hint resolved, in the order of names.
+    /// Returns all differences to `next`, in the order of names, after applying rename hints.
     ///
     /// A change of hints alone is not a difference.
     /// - Parameters:

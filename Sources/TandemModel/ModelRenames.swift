@@ -1,14 +1,14 @@
-/// The renames from one model to the next, according to the hints of the next one.
+/// The renames from one model to the next, according to the hints of the next model.
 ///
-/// A hint is effective only if the old name exists only in the first model and the new name only in
-/// the second one. A hint that has been applied is therefore ignored.
+/// A hint has an effect only if the old name exists only in the first model, and the new name only
+/// in the second. A hint that has been applied is therefore ignored.
 package struct ModelRenames: Hashable, Sendable {
-    /// The new names of entities by their old ones.
+    /// The new names of entities by their old names.
     package private(set) var entities: [String: String] = [:]
-    /// The new names of an entity's own properties by their old ones, by the entity's new name.
+    /// For each entity, by its new name, the new names of its own properties by their old names.
     package private(set) var properties: [String: [String: String]] = [:]
 
-    /// Finds the names in `old` that the hints of `next` rename.
+    /// Finds the renames according to the hints in `next`.
     package init(from old: Model, to next: Model) {
         for entity in next.entities.values.sorted(by: { $0.name < $1.name }) {
             guard let from = entity.renamedFrom, entities[from] == nil,

@@ -40,7 +40,7 @@ public struct NumberLimit: Hashable, Sendable, Comparable, ExpressibleByIntegerL
     }
 }
 
-/// A number in its own type, for comparison with a limit.
+/// A number in its own type, for exact comparison with a limit.
 enum Measure: Hashable, Sendable {
     case int(Int64)
     case double(Double)

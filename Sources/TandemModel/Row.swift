@@ -2,22 +2,22 @@ import FoundationEssentials
 
 /// An object's attributes and to-one relationships as one immutable byte string.
 ///
-/// LMDB, the wire and the client's objects use the same bytes. A column is read in place; nothing
-/// is decoded in advance. Reading requires the ``CompiledEntity`` of the model under which the row
-/// was written (``modelVersion``). Every installed model has its own version, and the journal keeps
-/// rows as they were written.
+/// The same bytes are stored in LMDB, sent to clients and used by their objects. Columns are read
+/// in place; nothing is decoded in advance. Reading requires the ``CompiledEntity`` of the model
+/// under which the row was written (``modelVersion``). Every installed model has its own version,
+/// and the journal keeps rows as they were written.
 @usableFromInline package struct Row: Hashable, Sendable {
     /// The bytes, in the layout of ``RowLayout``.
     @usableFromInline package let bytes: [UInt8]
 
-    /// Creates a row from its bytes; check bytes from outside with ``isValid(for:)``.
+    /// Creates a row from its bytes; check bytes from outside the process with ``isValid(for:)``.
     @inlinable
     package init(bytes: [UInt8]) { self.bytes = bytes }
 
     /// Creates a row from one value for each slot of the entity; the values of to-many slots are
     /// ignored.
     ///
-    /// A value of the wrong type traps: check values from outside with
+    /// Traps for a value of the wrong type; check values from outside with
     /// ``CompiledProperty/accepts(_:)``.
     package init(_ values: [Value], of entity: CompiledEntity, version: UInt16) {
         bytes = RowBuilder.build(values, entity, version)
@@ -35,8 +35,8 @@ import FoundationEssentials
         bytes.withUnsafeBytes { body(RowView($0)) }
     }
 
-    /// Returns whether the bytes are a row of the entity: long enough, ends in order, text in
-    /// UTF-8.
+    /// Returns whether the bytes are a row of the entity: long enough, with columns in order and
+    /// texts in UTF-8.
     package func isValid(for entity: CompiledEntity) -> Bool {
         withView { $0.isValid(for: entity) }
     }
@@ -50,15 +50,15 @@ import FoundationEssentials
 
     // MARK: Columns
 
-    /// Returns whether the slot has no value; always true for a to-many relationship.
+    /// Returns whether the value of a slot is null; always true for a to-many relationship.
     package func isNull(_ slot: Int, in entity: CompiledEntity) -> Bool {
         withView { $0.isNull(slot, in: entity) }
     }
 
-    /// Returns the value of a slot of a row that is known to be of the entity and of its model
+    /// Returns the value of a slot, without checking that the row has the entity and its model
     /// version.
     ///
-    /// Any other row traps or returns wrong values.
+    /// For any other row, the method traps or returns a wrong value.
     package func uncheckedValue(_ slot: Int, in entity: CompiledEntity) -> Value {
         withView { $0.value(slot, in: entity) }
     }

@@ -45,7 +45,7 @@ enum RowBuilder {
             var isBlob = false
             if changed.contains(slot) {
                 clear(column, &bytes)
-                // If a slot occurs several times, the last value counts, as in a full build.
+                // If a slot occurs several times, the last value is used.
                 var value = changes.last { $0.slot == slot }?.value ?? .null
                 if column.storage.mayBeLong { value = value.inRow }
                 isBlob = value.isOutside
@@ -62,8 +62,7 @@ enum RowBuilder {
         return bytes
     }
 
-    /// Returns the changed bytes; only fixed-width columns may change, so that all offsets stay
-    /// valid.
+    /// Returns the changed bytes; only fixed-width columns may change, so all offsets remain valid.
     private static func replaceFixed(
         _ changes: [SlotValue], in row: Row, _ entity: CompiledEntity, _ version: UInt16
     ) -> [UInt8] {
@@ -83,7 +82,7 @@ enum RowBuilder {
         if value.isNull {
             clear(column, &bytes)
         } else {
-            // The value fills all bytes of the column, so they need not be cleared.
+            // The value overwrites all bytes of the column, so they need not be cleared.
             bytes[RowLayout.headerBytes + column.nullBit >> 3] &= ~(1 << UInt8(column.nullBit & 7))
         }
         write(value, column, entity, slot, &bytes)

@@ -8,12 +8,12 @@
     @usableFromInline let storage: RowLayout.Storage
     /// The bit of the column in its byte of the null bitmap.
     @usableFromInline let nullMask: UInt8
-    /// The offset of that byte.
+    /// The offset of the byte with that bit.
     @usableFromInline let nullOffset: Int32
     /// The offset of a fixed-width column; for a variable column, the offset of its end.
     @usableFromInline let offset: Int32
-    /// The start of the first variable column; 0 for the others, which start at the previous
-    /// column's end.
+    /// The start of the first variable column; 0 for all others, which start at the end of the
+    /// previous column.
     @usableFromInline let begin: Int32
 
     init(_ column: RowLayout.Column, _ layout: RowLayout) {
@@ -34,34 +34,34 @@ extension CompiledEntity {
 }
 
 extension RowView {
-    /// Returns whether the column has no value.
+    /// Returns whether the value of a column is null.
     @inlinable @inline(__always)
     package func isNull(_ column: RowColumn) -> Bool {
         fixed(at: Int(column.nullOffset), UInt8.self) & column.nullMask != 0
     }
 
-    /// Returns a Boolean; nil if there is none.
+    /// Returns the value of a Boolean column; nil if it is null.
     @inlinable @inline(__always)
     package func bool(_ column: RowColumn) -> Bool? {
         guard has(.bool, column) else { return nil }
         return fixed(at: Int(column.offset), UInt8.self) != 0
     }
 
-    /// Returns an integer; nil if there is none.
+    /// Returns the value of an integer column; nil if it is null.
     @inlinable @inline(__always)
     package func int(_ column: RowColumn) -> Int64? {
         guard has(.int, column) else { return nil }
         return fixed(at: Int(column.offset), Int64.self)
     }
 
-    /// Returns a double; nil if there is none.
+    /// Returns the value of a double column; nil if it is null.
     @inlinable @inline(__always)
     package func double(_ column: RowColumn) -> Double? {
         guard has(.double, column) else { return nil }
         return Double(bitPattern: fixed(at: Int(column.offset), UInt64.self))
     }
 
-    /// Returns a date as seconds since 1970; nil if there is none.
+    /// Returns the value of a date column in seconds since 1970; nil if it is null.
     @inlinable @inline(__always)
     package func date(_ column: RowColumn) -> Double? {
         guard has(.date, column) else { return nil }
@@ -77,13 +77,13 @@ extension RowView {
             number: fixed(at: Int(column.offset) + 2, UInt64.self))
     }
 
-    /// Returns the text; nil if there is none, or if it is stored outside the row.
+    /// Returns the value of a text column; nil if it is null or stored outside the row.
     @inlinable @inline(__always)
     package func text(_ column: RowColumn) -> String? {
         guard has(.string, column) else { return nil }
         let end = fixed(at: Int(column.offset), UInt32.self)
         guard end & RowLayout.blobFlag == 0 else { return nil }
-        // Bit 31 belongs to the previous column, which may hold a reference.
+        // Bit 31 is the flag of the previous column, which may contain a reference.
         let start =
             column.begin > 0
             ? UInt32(column.begin)

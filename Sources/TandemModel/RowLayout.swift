@@ -1,10 +1,10 @@
-/// The locations of the columns in an entity's rows.
+/// The layout of an entity's rows.
 ///
-/// A row begins with the model version (2 bytes), the entity tag (2) and the null bitmap. The
-/// fixed-width columns, the end of each variable column (4 bytes each) and the variable columns
-/// follow. The null bitmap has a bit for each column, 1 for no value. If the end of a data or text
-/// column has ``blobFlag`` set, the column holds a ``BlobReference`` or a ``TextReference`` instead
-/// of its content.
+/// A row begins with the model version (2 bytes), the entity tag (2 bytes) and the null bitmap. The
+/// fixed-width columns, the ends of the variable columns (4 bytes each) and the variable columns
+/// follow. The null bitmap has a bit for each column, 1 for null. If ``blobFlag`` is set in the end
+/// of a data or text column, the column contains a ``BlobReference`` or a ``TextReference`` instead
+/// of the content.
 @usableFromInline package struct RowLayout: Sendable {
     /// The storage format of a column.
     @usableFromInline
@@ -15,7 +15,7 @@
         /// Whether content that is too long for a row is stored outside it.
         var mayBeLong: Bool { self == .data || self == .string }
 
-        /// The width in the fixed part, 0 for a variable column.
+        /// The width in bytes; 0 for a variable column.
         var width: Int {
             switch self {
             case .bool: 1
@@ -54,12 +54,13 @@
     let variable: PropertyMask
     /// The slots of the fixed-width columns.
     let fixed: PropertyMask
-    /// The columns that can hold a blob.
+    /// The columns that can contain a reference to a blob.
     let longColumns: [Column]
-    /// The variable columns in order; their bytes have to be checked, because not all are valid.
+    /// The variable columns in order; their bytes have to be checked, because not all bytes are
+    /// valid.
     let checkedColumns: [Column]
 
-    /// Whether rows never refer to content stored outside them.
+    /// Whether no column can refer to content stored outside the row.
     package var hasNoLongColumns: Bool { longColumns.isEmpty }
 
     /// The size of a row without the content of its variable columns.

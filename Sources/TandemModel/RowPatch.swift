@@ -16,10 +16,10 @@
 
     /// Overwrites the value of a slot.
     ///
-    /// Traps if the slot is not of fixed width (``CompiledEntity/isFixed(_:)``), if the value is
-    /// not of its type, or if the row ends before the column.
+    /// Traps if the column doesn't have a fixed width (``CompiledEntity/isFixed(_:)``), if the
+    /// value has the wrong type, or if the row ends before the column.
     package mutating func set(_ value: Value, _ slot: Int, in entity: CompiledEntity) {
-        precondition(entity.isFixed(slot), "Only a column of fixed width can be set in place.")
+        precondition(entity.isFixed(slot), "Only a fixed-width column can be set in place.")
         RowBuilder.setFixed(value, slot, &bytes, entity)
     }
 

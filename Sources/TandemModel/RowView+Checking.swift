@@ -1,16 +1,16 @@
 import FoundationEssentials
 
 extension RowView {
-    /// Returns whether the bytes are a row of the entity: long enough, ends in order, text in
-    /// UTF-8.
+    /// Returns whether the bytes are a row of the entity: long enough, with columns in order and
+    /// texts in UTF-8.
     ///
     /// Cost: reads each byte of the variable columns.
     package func isValid(for entity: CompiledEntity) -> Bool {
         let layout = entity.layout
         guard bytes.count >= layout.minimumBytes, tag == entity.tag else { return false }
         var start = layout.minimumBytes
-        // Each variable column ends at the start of the next one, the last one at the end of the
-        // row.
+        // Each variable column ends at the start of the next one, and the last one at the end of
+        // the row.
         for column in layout.checkedColumns {
             let stored = fixed(at: layout.endsOffset + 4 * column.place, UInt32.self)
             let end = Int(stored & ~RowLayout.blobFlag)
@@ -49,7 +49,7 @@ extension UnsafeRawBufferPointer {
             guard isASCII(at) else { return isUTF8(from: at) }
             at += 8
         }
-        // The last eight bytes cover the rest; they may overlap bytes that are already checked.
+        // The last eight bytes include the rest, and may overlap bytes that are already checked.
         if at > 0, isASCII(count - 8) { return true }
         while at < count {
             guard self[at] < 0x80 else { return isUTF8(from: at) }
@@ -63,7 +63,7 @@ extension UnsafeRawBufferPointer {
         loadUnaligned(fromByteOffset: at, as: UInt64.self) & 0x8080_8080_8080_8080 == 0
     }
 
-    /// Returns whether the bytes from `start` are UTF-8; the ones before are ASCII.
+    /// Returns whether the bytes from `start` are UTF-8; the bytes before must be ASCII.
     private func isUTF8(from start: Int) -> Bool {
         let rest = UnsafeRawBufferPointer(rebasing: self[start...])
         return rest.withMemoryRebound(to: UInt8.self) {

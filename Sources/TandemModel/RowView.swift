@@ -2,10 +2,10 @@ import FoundationEssentials
 
 /// A view of a row's bytes in place: in a ``Row``, or in a page of the store.
 ///
-/// The owner of the bytes lends a view to a closure, and the values read are copied. Neither the
-/// view nor its bytes may leave the closure, as the next write to the store can reuse the page.
-/// Every read is bounds-checked: a row that was not checked (``hasShape(of:)``) traps before it is
-/// read beyond its end.
+/// A view is valid only during a call that borrows the bytes. Neither the view nor its bytes may
+/// escape from the closure, because the next write to the store can reuse the page. Values are
+/// copied when they are read. Every read is bounds-checked, so a read of a malformed row that was
+/// not checked (``hasShape(of:)``) traps.
 @usableFromInline package struct RowView {
     /// The bytes, in the layout of ``RowLayout``.
     @usableFromInline package let bytes: UnsafeRawBufferPointer
@@ -25,7 +25,7 @@ import FoundationEssentials
     /// Values may still be invalid.
     package func hasShape(of entity: CompiledEntity) -> Bool { has(RowShape(of: entity)) }
 
-    /// Returns the result of ``hasShape(of:)``, but faster for many rows of one entity.
+    /// Returns the same result as ``hasShape(of:)``, but faster for many rows of one entity.
     package func has(_ shape: RowShape) -> Bool {
         guard bytes.count >= shape.minimumBytes, tag == shape.tag else { return false }
         var last = shape.minimumBytes
@@ -39,7 +39,7 @@ import FoundationEssentials
 
     // MARK: Columns
 
-    /// Returns whether the slot has no value; always true for a to-many relationship.
+    /// Returns whether the value of a slot is null; always true for a to-many relationship.
     package func isNull(_ slot: Int, in entity: CompiledEntity) -> Bool {
         entity.layout.columns[slot].map(isNull) ?? true
     }
@@ -176,7 +176,7 @@ import FoundationEssentials
     }
 }
 
-/// The numbers that determine the shape of an entity's rows, for checking many rows quickly.
+/// The shape of an entity's rows, for checking many rows quickly.
 ///
 ///     let shape = RowShape(of: entity)
 ///     for row in rows where !row.has(shape) { … }

@@ -2,7 +2,7 @@
 @usableFromInline package struct SlotValue: Hashable, Sendable {
     /// The slot of the property.
     @usableFromInline package var slot: Int
-    /// Its value.
+    /// The value of the slot.
     @usableFromInline package var value: Value
 
     /// Creates the value of a slot.

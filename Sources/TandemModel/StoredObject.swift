@@ -1,4 +1,4 @@
-/// An object with its row, as stored.
+/// An object with its row and the row's version, as stored.
 @usableFromInline package struct StoredObject: Hashable, Sendable {
     /// The object.
     package var object: ObjectReference

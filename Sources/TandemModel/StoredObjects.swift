@@ -1,9 +1,9 @@
-/// Many objects with their rows in one byte buffer, for answers with a hundred thousand objects.
+/// A collection of objects with their rows in one byte buffer, for answers with many objects.
 ///
-/// An array of ``StoredObject`` has an allocation for each row. Here the rows are contiguous, in
-/// their wire form, with an array of their offsets. Reading, writing or releasing the whole
-/// collection therefore takes only a few steps, however many rows it has. The subscript returns an
-/// object with its own copy of the row; ``withRow(at:_:)`` borrows the row in place.
+/// An array of ``StoredObject`` has an allocation for each row. This collection stores rows
+/// contiguously, in their binary form, with an array of their offsets. Decoding, encoding or
+/// releasing it therefore takes few allocations and copies, however many rows it has. The subscript
+/// returns an object with its own copy of the row; ``withRow(at:_:)`` borrows the row in place.
 ///
 ///     for index in objects.indices {
 ///         objects.withRow(at: index) { object, version, row in
@@ -22,7 +22,7 @@
     /// The range of all binary forms if they are contiguous and in order; nil otherwise.
     private var whole: Range<Int>?
 
-    /// The number of bytes before the length of a row.
+    /// The number of bytes before the length of the row in an object's binary form.
     @inlinable static var headBytes: Int { 18 }
 
     /// Creates an empty collection.
@@ -95,19 +95,20 @@
 
     /// Reserves capacity for `objects` objects in all, assuming the average row size so far.
     ///
-    /// The reserve is generous: unused capacity takes no memory, but growing the buffer copies
-    /// everything.
+    /// More is reserved than expected, because unused capacity takes no memory, and growing the
+    /// buffer copies all bytes.
     package mutating func reserveCapacity(_ objects: Int) {
         starts.reserveCapacity(objects)
         let average = bytes.count / Swift.max(1, count)
         bytes.reserveCapacity(objects * (average + average / 8 + 1))
     }
 
-    /// Returns `count` objects, each of them the object at the index that `place` returns.
+    /// Returns `count` objects; `place` returns the index in this collection for each index of the
+    /// result.
     ///
     /// Cost: O(`count`); no row is copied.
     package func arranged(_ count: Int, by place: (Int) -> Int) -> StoredObjects {
-        // An empty array made this way would write to the storage that all empty arrays share.
+        // An empty array created like this would write to the storage that all empty arrays share.
         guard count > 0 else { return [] }
         var arranged = self
         arranged.starts = [Int](unsafeUninitializedCapacity: count) { room, made in
@@ -129,7 +130,7 @@
         }
     }
 
-    /// Calls `body` with all rows, borrowed; they must not escape from `body`.
+    /// Calls `body` with all borrowed rows, which must not escape from `body`.
     ///
     /// For many rows this is faster than ``withRow(at:_:)``: borrowing all rows costs as much as
     /// borrowing one.
@@ -168,7 +169,7 @@
 
     /// Returns the range of the row of the object whose binary form begins at `start`.
     ///
-    /// The bytes were written by this type, or checked when they were read.
+    /// The bytes must have been written by this type, or checked when they were decoded.
     @inlinable @inline(__always)
     static func row(_ bytes: UnsafeRawBufferPointer, _ start: Int) -> Range<Int> {
         var (at, length, shift) = (start + headBytes, 0, 0)
@@ -221,7 +222,7 @@ extension StoredObjects: RandomAccessCollection, ExpressibleByArrayLiteral {
 }
 
 extension StoredObjects: Hashable {
-    /// Returns whether both have the same objects in the same order.
+    /// Returns whether both collections have the same objects in the same order.
     @usableFromInline package static func == (left: StoredObjects, right: StoredObjects) -> Bool {
         left.elementsEqual(right)
     }
@@ -249,13 +250,13 @@ extension StoredObjects {
         }
     }
 
-    /// The number of scattered objects that are copied together.
+    /// The number of scattered objects that are copied at a time.
     private static let gatheredAtOnce = 64
 
     /// Copies scattered objects into a contiguous range.
     ///
-    /// All lengths are read first, so that the next objects are already being loaded while one is
-    /// copied.
+    /// All lengths are read first, so that the next objects are already being loaded while an
+    /// object is copied.
     private static func gather(
         _ bytes: UnsafeRawBufferPointer, _ starts: ArraySlice<Int>, _ writer: inout ByteWriter
     ) {
@@ -303,7 +304,7 @@ extension StoredObjects {
         return part
     }
 
-    /// Returns the end of the slice that begins at `start` and has about `most` bytes.
+    /// Returns the end index of the slice that begins at `start` and has about `most` bytes.
     ///
     /// The slice has at least one object, unless `start` is the end.
     package func endOfPart(from start: Int, bytes most: Int) -> Int {

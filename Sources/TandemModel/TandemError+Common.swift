@@ -1,6 +1,6 @@
-/// Errors that several verbs and modules report, each with one wording.
+/// Errors that several verbs and modules report with the same wording.
 extension TandemError {
-    /// Returns the error for a position of another log or epoch than the store's.
+    /// Returns the error for a position with another log or epoch than the store's.
     package static func foreign(
         _ position: Position, remedy: String = "start again from a snapshot"
     ) -> TandemError {
@@ -23,7 +23,7 @@ extension TandemError {
             .timeout, "position \(position) was not reached in time; the last one is \(last)")
     }
 
-    /// Returns the error for a position before those in the journal.
+    /// Returns the error for a position before the journal's first one.
     package static func expired(
         _ position: UInt64, oldest: UInt64, remedy: String = "start again from a snapshot"
     ) -> TandemError {
@@ -33,7 +33,7 @@ extension TandemError {
         )
     }
 
-    /// Returns the error for an answer of the daemon that does not fit its request.
+    /// Returns the error for an answer that does not fit the request.
     package static func unexpectedAnswer(_ subject: String) -> TandemError {
         TandemError(
             .storage,
@@ -70,7 +70,8 @@ extension CompiledRelationship {
 }
 
 extension CompiledModel {
-    /// Returns the error for an entity that the model does not have, with a list of entities.
+    /// Returns the error for an entity that the model does not have, with the names of its
+    /// entities.
     package func unknownEntity(_ name: String) -> TandemError {
         let names = entities.map(\.name).sorted()
         let known =
@@ -81,8 +82,8 @@ extension CompiledModel {
 }
 
 extension CompiledEntity {
-    /// Returns the error for a property that the entity does not have, with the names of those it
-    /// has.
+    /// Returns the error for a property that the entity does not have, with the names of its
+    /// properties.
     package func unknownProperty(_ name: String) -> TandemError {
         TandemError.unknownProperty(
             name, of: self.name, known: Set(properties.map(\.name)).sorted())

@@ -4,18 +4,18 @@ public struct TandemError: Error, Hashable, Sendable, CustomStringConvertible {
     ///
     /// The raw values never change.
     public enum Code: String, Hashable, Sendable, CaseIterable {
-        /// The request contradicts itself or violates a rule, and has to be changed.
+        /// The request is invalid and has to be changed.
         case usage
-        /// No entity has that name.
+        /// No entity has the given name.
         case unknownEntity
-        /// No property has that name.
+        /// No property has the given name.
         case unknownProperty
         /// The predicate can't be parsed or does not fit the model.
         case invalidPredicate
         /// A sorted list was requested without a sort descriptor.
         case noSortDescriptors
-        /// A section name recurs after a different one: the sort order does not begin with the
-        /// section key.
+        /// A section name occurs again after another one, because the sort order does not begin
+        /// with the section key.
         case outOfOrderSection
         /// Values violate the rules of the model.
         case validation
@@ -27,14 +27,14 @@ public struct TandemError: Error, Hashable, Sendable, CustomStringConvertible {
         case deleteDenied
         /// The object does not exist.
         case unknownObject
-        /// No controller with that name is open.
+        /// No controller with the given name is open.
         case unknownController
-        /// Another connection reads under the same consumer name.
+        /// Another connection uses the same consumer name.
         case consumerInUse
         /// The client's model does not fit the store's.
         case schemaMismatch
-        /// The journal no longer contains that position, or the position belongs to another epoch
-        /// or log.
+        /// The journal no longer contains the position, or the position belongs to another epoch or
+        /// log.
         case historyExpired
         /// The client's role does not allow the request.
         case denied
@@ -59,7 +59,7 @@ public struct TandemError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// The kind of the error.
     public var code: Code
-    /// The event, its location, and the remedy.
+    /// A message that says what happened, where, and what to do.
     public var message: String
     /// The offset in a predicate's text, for ``Code/invalidPredicate``.
     public var offset: Int?
@@ -69,7 +69,7 @@ public struct TandemError: Error, Hashable, Sendable, CustomStringConvertible {
     package var conflicts: [MergeConflict] = []
     /// The partial result of a failed batch; nil for other errors.
     public var done: BatchResult?
-    /// The index of the row that made a batch insert fail, from 0; all rows before it were
+    /// The index of the row that made a batch insert fail, from 0; all rows before that row were
     /// inserted.
     public var row: Int?
 
@@ -88,8 +88,8 @@ public struct TandemError: Error, Hashable, Sendable, CustomStringConvertible {
         self.problems = problems
     }
 
-    /// Returns the error for deleting an object whose relationship with the rule `deny` is not
-    /// empty.
+    /// Returns the error for the deletion of an object whose relationship with delete rule `deny`
+    /// is not empty.
     ///
     /// `left` has at least one object.
     package static func deleteDenied(
@@ -134,7 +134,7 @@ package struct MergeConflict: Hashable, Sendable {
     package var baseVersion: UInt64
     /// The row in the store; nil if the object was deleted there.
     package var theirs: Row?
-    /// The version of that row.
+    /// The version of the row in the store.
     package var theirsVersion: UInt64
 
     /// Creates a conflict over an object.
@@ -156,7 +156,7 @@ public enum MergePolicy: UInt8, Hashable, Sendable, CaseIterable {
     case storeTrump
     /// Changes are merged by property; the save's value wins if both changed a property.
     case objectTrump
-    /// The save's whole object wins, including unchanged properties.
+    /// All properties of the save's object win, including unchanged ones.
     case overwrite
     /// The save's changes of conflicting objects are dropped.
     case rollback

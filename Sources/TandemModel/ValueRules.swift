@@ -1,12 +1,11 @@
-/// Validation of values against a model's rules, for clients and daemon alike.
+/// Validation of values against a model's rules, in clients and in the daemon.
 extension CompiledProperty {
     /// The message for a required relationship that is empty.
     package static let leadsNowhere = "an object is required; set the relationship before saving"
 
-    /// Returns what is wrong with an attribute's value and what is allowed, or nil if the value is
-    /// valid.
+    /// Returns the problem of an attribute's value and what is allowed; nil if the value is valid.
     ///
-    /// Relationships have no value rules. The characters of a text are counted only as far as the
+    /// The result is nil for relationships. The characters of a text are counted only as far as the
     /// limits require.
     /// - Parameters:
     ///   - value: A value of the attribute's type, or null.
@@ -43,7 +42,8 @@ extension CompiledProperty {
         return nil
     }
 
-    /// Lists the first values, each truncated, so that the message about one row is bounded.
+    /// Returns a list of the first values, each truncated, so that the message has a bounded
+    /// length.
     private static func list(_ values: [Value]) -> String {
         let shown = values.prefix(10).map { $0.excerpt(50) }.joined(separator: ", ")
         return values.count > 10 ? "\(shown) and \(values.count - 10) more" : shown
@@ -62,10 +62,10 @@ extension CompiledProperty {
 }
 
 extension CompiledRelationship {
-    /// Returns what is wrong with the number of members of a to-many relationship, or nil if it is
+    /// Returns the problem of a to-many relationship's number of members; nil if the number is
     /// valid.
     ///
-    /// An optional relationship may be empty whatever its minimum is, as in Core Data.
+    /// An optional relationship may be empty regardless of its minimum, as in Core Data.
     package func problem(withCount count: Int) -> String? {
         if count == 0 { return isOptional ? nil : CompiledProperty.leadsNowhere }
         if let minimum = declaration.minimum, count < minimum {
@@ -90,10 +90,10 @@ extension Value {
 }
 
 extension Attribute {
-    /// Returns what `min` and `max` limit: the number, the characters of a text, or the bytes of
-    /// data.
+    /// Returns the quantity that `min` and `max` limit: the number itself, the number of characters
+    /// of a text, or the number of bytes of data.
     ///
-    /// The result is nil if there is no limit or if the content is unavailable.
+    /// The result is nil if there is no limit, or if the content is unavailable.
     fileprivate func size(
         _ value: Value, _ content: (BlobReference) throws -> [UInt8]?
     ) rethrows -> Measure? {

@@ -1,8 +1,7 @@
-/// Returns the indexes of numbers in ascending order of the numbers; equal numbers keep their
-/// order.
+/// Returns the indexes of an array's numbers, sorted by number; equal numbers keep their order.
 ///
-/// This is a radix sort from the lowest digit, over the digits in which the numbers differ: O(n)
-/// for the numbers of a store, which are assigned sequentially.
+/// This is a radix sort from the lowest digit that omits digits in which all numbers are equal.
+/// Cost: O(n) for object numbers, which are assigned sequentially.
 func ascendingOrder(of numbers: [UInt64]) -> [UInt32] {
     var order = [UInt32](0..<UInt32(numbers.count))
     guard let least = numbers.min(), let most = numbers.max() else { return [] }

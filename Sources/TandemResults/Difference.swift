@@ -1,21 +1,22 @@
 extension ResultsChange {
     /// Returns the change from one state of the sections to another, or nil if there is none.
     ///
-    /// Used for refetches, reconnects, several transactions at once, and recovery from a failure.
-    /// The rules are those of an edit. Numbers in `changed` that occur in both states are reported
-    /// once: as moves if they are out of order with the rest, otherwise as updates. Other numbers
-    /// are reported only if they are inserted or deleted, or if they are out of order with each
-    /// other (after a change of the sort order). Cost: O(n log n) at worst, O(n) usually.
+    /// The method is used after refetches, reconnects, several transactions at once, and the
+    /// recovery from a failure. The rules are those of an edit. Numbers in `changed` that occur in
+    /// both states are reported once: as moves if they are out of order with the rest, otherwise as
+    /// updates. Other numbers are reported only if they are inserted or deleted, or if they are out
+    /// of order with each other, as after a change of the sort order. Cost: O(n log n) at worst,
+    /// O(n) usually.
     ///
     /// - Parameters:
-    ///   - old: The sections before; names and numbers occur once each.
-    ///   - new: The sections after, likewise.
+    ///   - old: The sections before; no name and no number occurs twice.
+    ///   - new: The sections after; no name and no number occurs twice.
     ///   - changed: The numbers of changed rows.
-    ///   - pinned: The numbers of `changed` with an unchanged sort key and section, which do not
+    ///   - pinned: The numbers in `changed` with unchanged sort key and section; their rows do not
     ///     move.
     ///   - reasons: The reasons for changes, by number.
     ///   - tag: Returns the entity tag of a number in either state.
-    /// - Returns: The change, or nil if the states are the same and nothing changed.
+    /// - Returns: The change, or nil if there is nothing to report.
     @usableFromInline package static func between(
         old: [SectionIDs], new: [SectionIDs], changed: Set<UInt64>, pinned: Set<UInt64> = [],
         reasons: [UInt64: ChangeReason] = [:], tag: (UInt64) -> UInt16 = { _ in 0 }
@@ -41,7 +42,7 @@ extension ResultsChange {
     /// - Parameters:
     ///   - next: The next change.
     ///   - old: The sections before this change.
-    /// - Returns: One change from `old` to the end; nil if the two changes cancel each other out.
+    /// - Returns: The change from `old` to the state after both changes; nil if they cancel out.
     /// - Throws: `ReplayError` if the changes don't fit `old` or each other.
     package func merging(
         _ next: ResultsChange, from old: [SectionIDs]
@@ -67,7 +68,7 @@ private struct Difference {
     var isFree: (UInt64) -> Bool = { _ in false }
     /// The names of the sections that are neither deleted nor inserted.
     var staying: Set<String> = []
-    /// The rows of these sections that are not moved.
+    /// The rows of the sections in `staying` that are not moved.
     var resting: Set<UInt64> = []
 
     init(old: [SectionIDs], new: [SectionIDs]) {

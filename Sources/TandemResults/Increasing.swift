@@ -1,8 +1,9 @@
 import Algorithms
 
-/// Marks a longest increasing subsequence of distinct values; cost: O(n log n).
+/// Returns flags that mark a longest increasing subsequence of distinct values; cost: O(n log n).
 ///
-/// The choice among several of the same length depends only on the relative order of the values.
+/// The choice among subsequences of the same length depends only on the relative order of the
+/// values.
 func longestIncreasing(_ values: [Int]) -> [Bool] {
     var kept = [Bool](repeating: false, count: values.count)
     if zip(values, values.dropFirst()).allSatisfy({ $0 < $1 }) {
@@ -23,11 +24,11 @@ func longestIncreasing(_ values: [Int]) -> [Bool] {
     }
     assert(
         !Invariants.walk(kept.count) || kept.count { $0 } == tails.count,
-        "As many values are kept as the longest increasing subsequence has.")
+        "A longest increasing subsequence is marked.")
     return kept
 }
 
-/// A movable pair: the indexes before and after of an element that can stay or move.
+/// The old and the new index of an element that can stay or move.
 struct MovablePair {
     var old: Int
     var new: Int
@@ -36,9 +37,9 @@ struct MovablePair {
 /// Returns which movable elements can stay in place between those that must stay.
 ///
 /// `olds` are the old indexes of all removed or movable elements, `news` the new indexes of all new
-/// or movable ones. All other elements stay, in order. An element can only stay in the gap between
-/// the same two staying neighbours; of those in a gap, a longest ordered run stays. Cost: O(k log
-/// k) for k elements, regardless of the list's length.
+/// or movable ones. All other elements stay, in order. A movable element can stay only if it is
+/// between the same two of these before and after; of the elements in such a gap, a longest ordered
+/// run stays. Cost: O(k log k) for k elements, regardless of the list's length.
 func stayingPairs(_ pairs: [MovablePair], olds: [Int], news: [Int]) -> [Bool] {
     assert(
         pairs.count <= min(olds.count, news.count), "A movable element has an index in each state.")
@@ -62,10 +63,10 @@ func stayingPairs(_ pairs: [MovablePair], olds: [Int], news: [Int]) -> [Bool] {
 
 /// Returns which elements of a sequence stay, from their new indexes in the old order.
 ///
-/// The elements that are `mandatory` stay if they are in order; otherwise as many of them as
-/// possible do. The rest is chosen as in `stayingPairs`, with the same tie-breaking.
+/// The elements that are `mandatory` stay if they are in order; otherwise, a longest ordered run of
+/// them stays. The other elements are chosen as in `stayingPairs`, with the same tie-breaking.
 func stayingElements(_ news: [Int], mandatory: [Bool]) -> [Bool] {
-    assert(news.count == mandatory.count, "Each element is mandatory or not.")
+    assert(news.count == mandatory.count, "There is a flag for each element.")
     let firm = news.indices.filter { mandatory[$0] }
     var stays = spread(firm, of: news.count, in: firm.map { news[$0] })
     let anchors = news.indices.filter { stays[$0] }.map { news[$0] }

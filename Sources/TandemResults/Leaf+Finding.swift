@@ -1,12 +1,11 @@
 import Algorithms
 
 extension Leaf {
-    /// Returns the index of a number in the leaf, found without its key, because numbers are stored
-    /// together.
+    /// Returns the index of a number in the leaf, found by a search of the numbers alone.
     @inline(__always)
     func position(of number: UInt64) -> Int? {
         let wanted = UInt32(truncatingIfNeeded: number)
-        // Every second lane is an end offset, which is masked so that it never matches.
+        // Every second lane is an end offset, which is masked so that it never equals the number.
         let eight = SIMD16<UInt32>(
             wanted, 0, wanted, 0, wanted, 0, wanted, 0, wanted, 0, wanted, 0, wanted, 0, wanted, 0)
         return entries.withUnsafeBufferPointer { entries in

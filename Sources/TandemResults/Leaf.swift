@@ -1,28 +1,27 @@
 import TandemModel
 import TandemQuery
 
-/// A short sorted run of rows, in columns, with their keys in one buffer.
+/// A short sorted run of rows, stored in columns, with all keys in one buffer.
 ///
 /// The common prefix of all keys is stored once, at the beginning of the buffer. In a list that is
-/// ordered by its sections, the prefix covers most of the section's part of the key. As the rows
-/// are sorted, the common prefix is that of the first and the last key. Inserting a row without
-/// this prefix shortens it and rewrites the buffer.
+/// ordered by its sections, it covers most of the section's part of the key. Because the rows are
+/// sorted, it is the common prefix of the first and the last key. Inserting a row whose key lacks
+/// the prefix shortens the prefix and rewrites the buffer.
 struct Leaf: Sendable {
-    /// The number of rows in a full leaf, low enough that shifting them takes only tens of
-    /// nanoseconds.
+    /// The maximum number of rows, small enough that shifting them takes only tens of nanoseconds.
     static let capacity = 128
-    /// The number of rows in a leaf made in bulk, which leaves room for inserts before a split.
+    /// The number of rows in a leaf built in bulk, which leaves room for inserts before a split.
     static let bulkFill = 96
-    /// The size of all keys, in bytes, above which a leaf of several rows is also split, because
-    /// shifting keys takes time.
+    /// The total size of the keys, in bytes, above which a leaf of several rows is split as well,
+    /// because shifting keys takes time.
     static let keyCapacity = 16 * 1024
 
     /// The columns that differ in nearly every row.
     struct Entry: Sendable {
         /// The lower half of the row's number.
         var low: UInt32
-        /// The end of the row's part of `keys`; it begins at the previous row's end, or after the
-        /// prefix.
+        /// The end of the row's part of `keys`, which begins at the end of the previous row's part,
+        /// or after the prefix.
         var end: UInt32
     }
 
@@ -77,13 +76,13 @@ struct Leaf: Sendable {
             marks = rows.map { Mark($0.number, $0.entityTag) }
         }
         checkInvariants()
-        assert(!Invariants.walk(count) || isSorted(around: 0..<count), "The rows were sorted.")
+        assert(!Invariants.walk(count) || isSorted(around: 0..<count), "The rows are sorted.")
     }
 
     /// Creates a leaf of a non-empty range of sorted placements, without spare capacity.
     init(section: UInt32, places: ListPlacements, _ part: Range<Int>) {
         self.section = section
-        assert(!part.isEmpty && part.upperBound <= places.count, "The leaf gets at least one row.")
+        assert(!part.isEmpty && part.upperBound <= places.count, "The range has a placement.")
         places.withKeys { all, ends in
             func key(_ at: Int) -> UnsafeRawBufferPointer {
                 UnsafeRawBufferPointer(
@@ -123,11 +122,10 @@ struct Leaf: Sendable {
             "The keys end with the last row's part.")
         assert(
             marks.isEmpty || marks.count == entries.count,
-            "Each row has a mark, or all rows have the same.")
+            "Each row has a mark, or all rows share one.")
     }
 
-    /// Returns whether the rows of a range are sorted by key, then number, including the rows next
-    /// to it.
+    /// Returns whether the rows of a range and the rows next to it are sorted by key, then number.
     private func isSorted(around range: Range<Int>) -> Bool {
         (max(range.lowerBound, 1)..<min(range.upperBound + 1, count)).allSatisfy { at in
             withKey(at) { order(at - 1, to: $0, number(at)) } <= 0
@@ -228,7 +226,7 @@ struct Leaf: Sendable {
 
     /// Removes the upper half and returns it as a new leaf.
     mutating func split() -> Leaf {
-        assert(count >= 2, "Both halves get rows.")
+        assert(count >= 2, "Both halves have rows.")
         let half = count / 2
         let upper = Leaf(section: section, rows: rows(from: half)[...])
         keys.removeSubrange(suffixStart(half)...)
@@ -243,7 +241,7 @@ struct Leaf: Sendable {
         self = Leaf(section: section, rows: (rows(from: 0) + next.rows(from: 0))[...])
     }
 
-    /// Shortens the prefix to the part that it has in common with a key.
+    /// Shortens the prefix to its common prefix with a key.
     private mutating func share(_ key: [UInt8]) {
         let prefix = Int(prefix)
         let common = keys.withUnsafeBytes { keys in
@@ -263,7 +261,7 @@ struct Leaf: Sendable {
         for at in entries.indices { entries[at].end += UInt32(at) * gained }
         assert(
             wider.count == Int(entries.last?.end ?? UInt32(common)),
-            "Each key gains the end of the former prefix.")
+            "Each key includes the end of the former prefix.")
         (keys, self.prefix) = (wider, UInt32(common))
     }
 

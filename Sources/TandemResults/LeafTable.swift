@@ -1,8 +1,8 @@
-/// Leaves of rows, and the leaf of every number.
+/// The leaves of a list, and an index from each row's number to its leaf.
 ///
-/// A number is found through `home` and a scan of one leaf, so keys are stored once. Invariant
-/// (``checkAllRows()``): `home` maps every number to its leaf, and contains nothing else. While
-/// leaves are added in bulk, their numbers are not entered yet (``enter(from:_:)``).
+/// A number is found through `home` and a scan of one leaf. Invariant (``checkAllRows()``): `home`
+/// maps every number to its leaf, and contains nothing else. While leaves are added in bulk, their
+/// numbers are not in `home` yet (``enter(from:_:)``).
 struct LeafTable: Sendable {
     private(set) var slots: [Leaf] = []
     /// The slots of leaves without rows.
@@ -46,7 +46,7 @@ struct LeafTable: Sendable {
 
     // MARK: Edits
 
-    /// Makes a leaf remember its index in its section.
+    /// Records the index of a leaf in its section as a hint.
     mutating func setHint(_ hint: Int, of leaf: Int) {
         if withLeaf(leaf, { $0.hint }) != UInt32(hint) { slots[leaf].hint = UInt32(hint) }
     }
@@ -59,7 +59,7 @@ struct LeafTable: Sendable {
     }
 
     /// Inserts a row, whose number must not be in the table, into a leaf; returns whether the leaf
-    /// is full then.
+    /// has to be split.
     mutating func insert(_ row: ResultRow, at: Int, in leaf: Int) -> Bool {
         slots[leaf].insert(row, at: at)
         enter(row.number, in: leaf)
@@ -81,8 +81,9 @@ struct LeafTable: Sendable {
         return (new, upper.count)
     }
 
-    /// Moves the rows of a leaf to the end of the previous one, if they fit well into it; returns
-    /// their number, or nil if they don't.
+    /// Moves the rows of a leaf to the end of the previous leaf; returns their number.
+    ///
+    /// Returns nil, and moves nothing, if that would leave too little room in the previous leaf.
     mutating func merge(_ leaf: Int, into previous: Int) -> Int? {
         guard slots[previous].count + slots[leaf].count <= Leaf.bulkFill,
             slots[previous].keyBytes + slots[leaf].keyBytes <= Leaf.keyCapacity / 2
@@ -96,19 +97,19 @@ struct LeafTable: Sendable {
 
     /// Frees the slot of a leaf without rows.
     mutating func release(_ leaf: Int) {
-        assert(slots[leaf].count == 0, "Only a leaf without rows is dropped.")
+        assert(slots[leaf].count == 0, "Only a leaf without rows is released.")
         slots[leaf] = Leaf(section: 0)
         free.append(leaf)
     }
 
-    /// Enters a new number, which is already in the leaf.
+    /// Adds the number of a row that was inserted into a leaf to `home`.
     private mutating func enter(_ number: UInt64, in leaf: Int) {
         if home.insert(number, at: leaf) { return }
         let isUnique = fillHome()
-        assert(isUnique, "A number is in one leaf.")
+        assert(isUnique, "A number is in at most one leaf.")
     }
 
-    /// Updates the leaf of rows that were already moved from one leaf to another.
+    /// Updates `home` for rows that were moved from one leaf to another.
     private mutating func move(_ rows: Leaf, from old: Int, to new: Int) {
         for at in 0..<rows.count where !home.move(rows.number(at), from: old, to: new) {
             let isUnique = fillHome()
@@ -119,7 +120,7 @@ struct LeafTable: Sendable {
 
     // MARK: Bulk
 
-    /// Adds a leaf without entering its numbers, and returns its slot.
+    /// Adds a leaf without adding its numbers to `home`, and returns its slot.
     mutating func add(_ leaf: Leaf, hint: Int) -> Int {
         assert(leaf.count > 0, "A leaf of a section has rows.")
         var leaf = leaf
@@ -133,28 +134,29 @@ struct LeafTable: Sendable {
         return slots.count - 1
     }
 
-    /// Appends rows to a leaf without entering their numbers; returns the leaf's number of rows.
+    /// Appends rows to a leaf without adding their numbers to `home`; returns the leaf's number of
+    /// rows.
     mutating func append(_ rows: Leaf, to leaf: Int, hint: Int) -> Int {
         slots[leaf].append(rows)
         slots[leaf].hint = UInt32(hint)
         return slots[leaf].count
     }
 
-    /// Enters every number's leaf into a new `home`; returns false if a number is in the table
-    /// twice.
+    /// Rebuilds `home` from the leaves; returns false if a number occurs twice.
     mutating func fillHome() -> Bool {
         let count = slots.reduce(0) { $0 + $1.count }
-        // An edited table gets room for enough further edits to make the rebuild worthwhile.
+        // A table that was edited gets room for enough further edits to make the rebuild
+        // worthwhile.
         let room = home.count == 0 ? count : count + count / 4 + 8
         home = NumberTable(room: room, places: slots.count * 2)
         return enter(from: 0, 0)
     }
 
-    /// Enters the numbers of the rows from a location on into `home`, which has room for them.
+    /// Adds the numbers of the rows from a location on to `home`, which must have room for them.
     ///
-    /// Returns false if a number is in the table twice.
+    /// Returns false if a number occurs twice.
     mutating func enter(from first: Int, _ start: Int) -> Bool {
-        // Moved out of `self`, so that leaves can be read in the meantime.
+        // The table is moved out of `self`, so that leaves can be read while it is filled.
         var home = NumberTable()
         swap(&home, &self.home)
         defer { swap(&home, &self.home) }
@@ -172,11 +174,10 @@ struct LeafTable: Sendable {
         return true
     }
 
-    /// Reserves capacity in `home` for `more` rows, and for as many as `room` returns if there is
-    /// not enough.
+    /// Makes sure that `home` has capacity for `more` rows.
     ///
-    /// `room` gets the least number of rows for which there must be capacity, and returns a larger
-    /// number of rows and of leaves.
+    /// If there is not enough, `room` receives the required total number of rows, and returns the
+    /// numbers of rows and leaves for which to reserve capacity.
     mutating func reserve(_ more: Int, _ room: (Int) -> (rows: Int, leaves: Int)) {
         if home.hasRoom(for: more) { return }
         let (rows, leaves) = room(home.count + more)
@@ -187,9 +188,9 @@ struct LeafTable: Sendable {
 
     // MARK: Invariants
 
-    /// Asserts that `home` has the leaf of every number, and nothing else.
+    /// Asserts that `home` maps every number to its leaf, and contains nothing else.
     func checkAllRows() {
-        assert(homeIsComplete, "`home` has the leaf of every number, and nothing else.")
+        assert(homeIsComplete, "`home` maps every number to its leaf.")
         assert(free.allSatisfy { slots[$0].count == 0 }, "A free leaf has no rows.")
     }
 

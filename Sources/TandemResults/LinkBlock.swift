@@ -1,11 +1,10 @@
 import Algorithms
 
-/// A short sorted run of links: each object once, with the rows that refer to it.
+/// A short sorted run of links, which stores each object once with the rows that refer to it.
 struct LinkBlock: Sendable {
-    /// The number of links in a full block.
+    /// The maximum number of links.
     static let capacity = 256
-    /// The number of links in a block made in bulk, which leaves room for more links before a
-    /// split.
+    /// The number of links in a block built in bulk, which leaves room for inserts before a split.
     static let bulkFill = 224
 
     /// The rows of one object; they begin at the end of the previous run's rows.
@@ -40,7 +39,7 @@ struct LinkBlock: Sendable {
                 || zip(runs, runs.dropFirst()).allSatisfy {
                     $0.object < $1.object && $0.end < $1.end
                 },
-            "Each object has one run, which is not empty, and the runs are sorted.")
+            "Each object has one run, no run is empty, and the runs are sorted.")
     }
 
     /// The first link; the block must not be empty.
@@ -62,7 +61,7 @@ struct LinkBlock: Sendable {
         return run < runs.count && runs[run].object == object
     }
 
-    /// Returns whether the link at an index is the only one in the block to its object.
+    /// Returns whether the block has no other link to the object of the link at an index.
     func isAlone(_ at: Int) -> Bool { range(run(at)).count == 1 }
 
     /// Appends the rows that refer to an object.
@@ -73,7 +72,7 @@ struct LinkBlock: Sendable {
         for at in range(run) { all.append(rows[at]) }
     }
 
-    /// Inserts a link; returns whether it is the first in the block to its object.
+    /// Inserts a link; returns whether the block had no link to its object before.
     mutating func insert(_ link: LinkTable.Link) -> Bool {
         let run = runs.partitioningIndex { $0.object >= link.object }
         let isNew = run == runs.count || runs[run].object != link.object
@@ -96,7 +95,7 @@ struct LinkBlock: Sendable {
 
     /// Returns the run of the link at an index.
     private func run(_ at: Int) -> Int {
-        assert(at < rows.count, "The link at \(at) is one of the block.")
+        assert(at < rows.count, "The block has a link at \(at).")
         return runs.partitioningIndex { $0.end > UInt32(at) }
     }
 

@@ -1,11 +1,11 @@
 public import TandemModel
 package import TandemQuery
 
-/// The links of a list's objects for one hop, in the form in which an answer's chunks contain them;
-/// ``LinkTable`` is built from them on demand.
+/// The links of a list's objects for one hop, as received in an answer; a ``LinkTable`` is built
+/// from them on demand.
 ///
-/// Opening a list only requires the set of reached objects. The rows that refer to one of them are
-/// needed after the first change of such an object. This form takes 8 bytes per row.
+/// Opening a list requires only the set of reached objects. The rows that refer to one of these
+/// objects are needed only after the object changed. This form takes 8 bytes per row.
 ///
 ///     let links = UnindexedLinks([places], reached: places.reached, hop: 0)
 ///     links.isReached(7)              // true
@@ -37,16 +37,16 @@ package import TandemQuery
     /// Returns whether any row refers to an object.
     package func isReached(_ object: ObjectNumber) -> Bool { isReached.contains(object) }
 
-    /// The table; cost: O(n), because links are sorted by counting those to each object.
+    /// The links as a table; cost: O(n), because links are sorted by counting those to each object.
     package var table: LinkTable {
         let links = sortedLinks()
-        // Contradictory placements take the slower path.
+        // Contradictory placements are sorted in the slower way.
         let isInOrder = zip(links, links.dropFirst()).allSatisfy { $0 < $1 }
         if isInOrder, let table = LinkTable(sorted: links[...]) { return table }
         return LinkTable(links)
     }
 
-    /// Returns the links by object and row, if no row occurs twice.
+    /// Returns the links sorted by object, then row, if no row occurs twice.
     private func sortedLinks() -> [LinkTable.Link] {
         var ends = linkEnds()
         let total = ends.last ?? 0
@@ -65,7 +65,7 @@ package import TandemQuery
         return links
     }
 
-    /// Returns the link of each object of the list.
+    /// Returns the link of each row: the index of its object in `reached`, from 1, or 0.
     private func places() -> [UInt32] {
         var places: [UInt32] = []
         places.reserveCapacity(parts.reduce(0) { $0 + $1.numbers.count })
@@ -73,8 +73,8 @@ package import TandemQuery
         return places
     }
 
-    /// Returns, by link, the end of the links to an object after sorting; the last element is the
-    /// total.
+    /// Returns, for each index of `reached` plus one, the end of the links to that object after
+    /// sorting; the last element is the total.
     private func linkEnds() -> [Int] {
         var ends = [Int](repeating: 0, count: reached.count + 2)
         forEachRun { ends[Int($0)] += $1 }
@@ -87,7 +87,7 @@ package import TandemQuery
         return ends
     }
 
-    /// Calls `body` with the link of each run and the number of its objects.
+    /// Calls `body` with the link of each run and the number of its rows.
     private func forEachRun(_ body: (UInt32, Int) -> Void) {
         for part in parts {
             var start = 0

@@ -1,7 +1,7 @@
 import Algorithms
 
-/// For one hop of a key path, the object to which each row of a list refers, and the rows that
-/// refer to an object.
+/// The links of a list for one hop of a key path: the object to which each row refers, and the rows
+/// that refer to an object.
 ///
 /// The table finds the rows affected by an object's change without a scan. It takes 10 to 12 bytes
 /// per row if many rows refer to the same object, and up to 30 if each refers to its own object.
@@ -44,7 +44,7 @@ import Algorithms
 
     private var blocks: [LinkBlock] = []
     private var freeBlocks: [Int] = []
-    /// The blocks that have links, in the links' order.
+    /// The blocks with links, in the order of their links.
     private var order: [UInt32] = []
     private var home = NumberTable()
 
@@ -75,10 +75,10 @@ import Algorithms
         checkInvariants()
     }
 
-    /// The number of rows that refer to an object.
+    /// The number of rows with a link.
     package var count: Int { home.count }
 
-    /// Returns the object to which a row refers.
+    /// Returns the object to which a row refers; nil if it has no link.
     package subscript(row: UInt64) -> UInt64? {
         spot(of: row).map { blocks[$0.block].object($0.at) }
     }
@@ -121,7 +121,7 @@ import Algorithms
             step.released = remove(Link(row: row, object: before), spot.block, spot.at)
         }
         if let object { step.isFirst = insert(Link(row: row, object: object)) }
-        assert(self[row] == object, "The row refers to the object that was set, or to none.")
+        assert(self[row] == object, "The row refers to the given object, or to none.")
         checkInvariants()
         return step
     }
@@ -131,7 +131,7 @@ import Algorithms
     private func checkInvariants() {
         assert(
             blocks.count == order.count + freeBlocks.count, "Each block is in the order or free.")
-        assert(!Invariants.walk(count) || isConsistent, "The blocks have each row once, in order.")
+        assert(!Invariants.walk(count) || isConsistent, "Each row occurs once, in order.")
     }
 
     private var isConsistent: Bool {
@@ -155,8 +155,8 @@ import Algorithms
         return block.map { ($0, found) }
     }
 
-    /// Returns the index in `order` of the last block that does not begin after a link; 0 if there
-    /// is none.
+    /// Returns the index in `order` of the last block that does not begin after `link`; 0 if all
+    /// blocks do.
     private func index(of link: Link) -> Int {
         max(0, order.partitioningIndex { blocks[Int($0)].first > link } - 1)
     }
@@ -168,7 +168,7 @@ import Algorithms
         return runs.first?.object == object || runs.last?.object == object
     }
 
-    /// Inserts a link; returns whether it is the first to its object.
+    /// Inserts a link; returns whether no row referred to its object before.
     private mutating func insert(_ link: Link) -> Bool {
         if order.isEmpty {
             let block = add(LinkBlock([link]))
@@ -184,10 +184,10 @@ import Algorithms
         return isFirst
     }
 
-    /// Removes a link; returns its object if that was the last link to it.
+    /// Removes a link; returns its object if no row refers to it any more.
     private mutating func remove(_ link: Link, _ block: Int, _ at: Int) -> UInt64? {
         let isGone = blocks[block].rows.count == 1 || blocks[block].isAlone(at)
-        assert(blocks[block].rows[at] == link.row, "The link is where `home` has it.")
+        assert(blocks[block].rows[at] == link.row, "`home` maps the row to its block.")
         let isSmall = blocks[block].rows.count <= LinkBlock.capacity / 4
         let index = isGone || isSmall ? index(of: link) : 0
         home.remove(link.row, at: block)
@@ -253,7 +253,7 @@ import Algorithms
         assert(isUnique, "A row is inserted after its previous link was removed.")
     }
 
-    /// Enters every row's block into a new `home`; returns false if a row is in the table twice.
+    /// Rebuilds `home` from the blocks; returns false if a row occurs twice.
     private mutating func fillHome() -> Bool {
         let count = blocks.reduce(0) { $0 + $1.rows.count }
         let room = home.count == 0 ? count : count + count / 4 + 8

@@ -1,10 +1,12 @@
-/// The effect of one merged change on a list: the rows that leave, and those that enter or changed.
+/// The effect of one merged change on a list: the rows that leave it, enter it or changed.
 ///
-/// A row in `upserted` that the list already holds counts as changed. It is reported once, as a
-/// move or an update, even if its sort key and section are unchanged. Leave out rows that did not
-/// change. A number in both `removed` and `upserted` is in the list afterwards. If two rows have
-/// the same number, the last one wins. Removing a number that the list does not hold has no effect.
-/// For rows that changed but keep their sort key and section, the number in `unmoved` is enough.
+/// A row in `upserted` that is already in the list counts as changed. It is reported once, as a
+/// move or an update, even if its sort key and section are unchanged; omit rows that did not
+/// change. For rows that changed but keep their sort key and section, the number in `unmoved` is
+/// sufficient.
+///
+/// If two rows have the same number, the last one wins. A number in both `removed` and `upserted`
+/// is in the list afterwards. Removing a number that is not in the list has no effect.
 package struct ListEdits: Hashable, Sendable {
     /// The numbers of rows that leave the list.
     package var removed: [UInt64]
@@ -12,8 +14,8 @@ package struct ListEdits: Hashable, Sendable {
     package var upserted: [ResultRow]
     /// The numbers of rows that changed, but kept their sort key and section.
     ///
-    /// They count like rows in `upserted` with the same sort key and section as in the list. A
-    /// number that the list does not hold, or that is in `removed` or `upserted`, is ignored.
+    /// The effect is that of rows in `upserted` with the same sort key and section as in the list.
+    /// A number that is not in the list, or is in `removed` or `upserted`, is ignored.
     package var unmoved: [UInt64]
     /// The reasons for changes, by number; rows without an entry have no reason.
     package var reasons: [UInt64: ChangeReason]
@@ -34,9 +36,9 @@ package struct ListEdits: Hashable, Sendable {
 package enum ListOutcome: Hashable, Sendable {
     /// There is nothing to report.
     case unchanged
-    /// The list shows new rows; the change is relative to the rows it showed before.
+    /// The shown rows changed.
     case changed(ResultsChange)
-    /// A section occurs again after another one; the list continues to show what it showed before.
+    /// A section occurs again after another one; the shown rows are unchanged.
     case failed(OutOfOrderSection)
 }
 
@@ -62,12 +64,12 @@ package struct OutOfOrderSection: Error, Hashable, Sendable, CustomStringConvert
 
     /// A sentence with the problem and the remedy.
     package var description: String {
-        "section \"\(section)\" comes back after section \"\(interruptedBy)\" at object \(number); "
+        "section \"\(section)\" occurs again after section \"\(interruptedBy)\" at object \(number); "
             + "sort by the section key path first"
     }
 }
 
-/// An edit without contradictions: every number occurs once.
+/// An edit without contradictions: every number occurs only once.
 struct NetEdits {
     var leaving: [UInt64]
     var upserted: [ResultRow]
@@ -95,7 +97,7 @@ struct NetEdits {
     /// The number of edited rows.
     var count: Int { leaving.count + upserted.count + unmoved.count }
 
-    /// Returns the edit without rows that a store does not hold.
+    /// Returns the edit without removed and unmoved numbers that are not in a store.
     func held(by rows: RowStore) -> NetEdits {
         var held = self
         held.leaving = leaving.filter(rows.contains)

@@ -15,7 +15,7 @@ extension ListStep {
         return ResultsChange(sections: sections, objects: objects, reasons: said(reasons))
     }
 
-    /// Returns the reasons of rows that are in the list afterwards, which usually are all of them.
+    /// Returns the reasons of the rows that are in the list afterwards, usually all rows.
     private func said(_ reasons: [UInt64: ChangeReason]) -> [UInt64: ChangeReason] {
         if reasons.isEmpty { return [:] }
         let known = marks.count { $0.to != nil && reasons[$0.number] != nil }
@@ -25,7 +25,7 @@ extension ListStep {
         return said
     }
 
-    /// Decides which movable rows can stay in place within a section that stays.
+    /// Decides which movable rows stay in place within a section that stays.
     private mutating func chooseRows(of section: Touched) {
         if section.olds == 1, section.news == 1 {
             // No other row was removed or inserted, so the gap equals the index.
@@ -58,8 +58,8 @@ extension ListStep {
 
     /// Decides which sections stay.
     ///
-    /// Sections with a row that is not movable must stay. Of the others, the longest sequence that
-    /// is in order stays.
+    /// Sections with a row that is not movable must stay. A longest run of the other sections that
+    /// is in order with them stays, too.
     private mutating func chooseSections() {
         let loose = touched.indices.filter { touched[$0].isLoose }
         for at in touched.indices where touched[at].oldIndex != nil {

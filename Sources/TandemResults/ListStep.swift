@@ -1,4 +1,5 @@
-/// One edit of a store: the locations of rows before and after, and the resulting change.
+/// One edit of a row store: the locations of the edited rows before and after, and the resulting
+/// change.
 ///
 /// Cost: O(k log n) for k edited rows in a list of n rows. A row is *loose* (movable) if its sort
 /// key, section or entity differs, or if it is inserted or deleted. All other rows are in order
@@ -17,7 +18,8 @@ struct ListStep {
         var isLoose: Bool
         /// Whether a movable row stays in place between its neighbours.
         var stays = false
-        /// The next movable mark with the same section before, or after; negative for none.
+        /// The index of the next movable mark with the same section before the edit; negative if
+        /// there is none.
         var nextOld = -1
         var nextNew = -1
     }
@@ -28,10 +30,12 @@ struct ListStep {
         var oldIndex: Int?
         var oldCount = 0
         var newIndex: Int?
-        /// The number of movable rows that were in the section, and the last of their marks.
+        /// The number of movable rows that were in the section before the edit, and the last of
+        /// their marks.
         var olds = 0
         var lastOld = -1
-        /// The number of movable rows that are in the section, and the last of their marks.
+        /// The number of movable rows that are in the section after the edit, and the last of their
+        /// marks.
         var news = 0
         var lastNew = -1
         /// The number of movable rows that are in the section both before and after the edit.
@@ -51,12 +55,12 @@ struct ListStep {
 
     var marks: [RowMove] = []
     var touched: [Touched] = []
-    /// The sections that begin or end with a new row; only these can overlap their neighbours.
+    /// The sections whose first or last row is new; only these can overlap their neighbours.
     private(set) var widened: [Int] = []
     /// The number of leading marks whose rows are in the list afterwards.
     private var staying = 0
-    /// The movable rows before the edit, to undo it; only recorded with sections, which can get out
-    /// of order.
+    /// The movable rows before the edit, for undoing it; recorded only in a list with sections,
+    /// because only sections can get out of order.
     private var before: [Before] = []
     private var keysBefore: [UInt8] = []
     private let edit: NetEdits
@@ -93,8 +97,8 @@ struct ListStep {
         rows.forgetEmptySections()
     }
 
-    /// Records the state before the edit: first the marks of upserted rows in order, then of
-    /// unmoved ones, then of leaving ones.
+    /// Records the state before the edit: the marks of upserted rows in order, then those of
+    /// unmoved rows, then those of leaving rows.
     private mutating func recordBefore(_ rows: inout RowStore) {
         marks.reserveCapacity(edit.count)
         touched.reserveCapacity(min(2 * edit.count, 2 * ListStep.few))
@@ -113,7 +117,7 @@ struct ListStep {
         for number in edit.leaving { recordHeld(number, isLoose: true, &rows) }
     }
 
-    /// Records a row by its number, if the store holds it.
+    /// Records a row by its number, if the row is in the list.
     private mutating func recordHeld(_ number: UInt64, isLoose: Bool, _ rows: inout RowStore) {
         guard let place = rows.hintedPlace(of: number) else { return }
         var mark = RowMove(
@@ -186,7 +190,7 @@ struct ListStep {
         if marks[at].from?.slot == slot { touched[section].pairs += 1 }
         assert(
             touched[section].pairs <= touched[section].olds,
-            "A row that was and is in the section is one that was.")
+            "Pairs are among the rows that were in the section.")
         if item == 0 || item == count - 1 { widened.append(slot) }
     }
 
@@ -209,7 +213,7 @@ struct ListStep {
 
     /// Returns the index of a section in `touched`, adding it if necessary.
     ///
-    /// The section remembers the index if there are too many sections for a linear search.
+    /// The index is recorded in the section if there are too many sections for a linear search.
     private mutating func touch(_ slot: Int, _ rows: inout RowStore) -> Int {
         let count = touched.count
         for known in 0..<min(count, ListStep.few) where touched[known].slot == slot {
@@ -224,6 +228,6 @@ struct ListStep {
         return count
     }
 
-    /// The number of sections up to which a linear search is faster.
+    /// The number of sections up to which a linear search is faster than recorded indexes.
     private static let few = 8
 }

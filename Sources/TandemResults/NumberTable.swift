@@ -1,19 +1,21 @@
-/// A hash table from numbers to places that does not store the numbers, in five bytes per number.
+/// A hash table from numbers to places that does not store the numbers, and takes five bytes per
+/// number.
 ///
-/// A bucket is 32 bits: the place, in as few bits as all places need, and a part of the number's
-/// hash in the others. A place that is found is therefore a guess, which the owner confirms by
-/// looking for the number there. The guess is wrong once in tens of thousands of lookups in lists
-/// of a million rows, and a wrong guess costs only that search.
+/// A place is the index of a leaf or block in the owner's array. A bucket has 32 bits: the place,
+/// in as few bits as the largest place needs, and a part of the number's hash in the other bits. A
+/// place that is found is therefore a guess, which the owner verifies by looking for the number
+/// there. In a list of a million rows, one of tens of thousands of lookups has a wrong guess, which
+/// costs only that search.
 ///
 /// The table uses open addressing with linear probing, and is at most seven eighths full (Knuth,
 /// The Art of Computer Programming 3, 6.4). Cuckoo and quotient filters also store a part of the
 /// hash instead of the key. Looking up, inserting and removing cost O(1). The table can't be
-/// rehashed without the numbers: if there is no room left, the owner fills another one.
+/// rehashed without the numbers: if it is full, the owner fills a new one.
 struct NumberTable: Sendable {
     private static let empty: UInt32 = 0
     /// A tombstone, which keeps the buckets after it reachable.
     private static let gone: UInt32 = 1
-    /// The number added to places to distinguish them from the two values above.
+    /// The number added to places to distinguish them from empty buckets and tombstones.
     private static let offset = 2
 
     /// The number of entries.
@@ -33,7 +35,7 @@ struct NumberTable: Sendable {
         precondition(placeBits <= 32, "A list has at most 4,294,967,293 leaves.")
     }
 
-    /// Returns the place of a number that `holds` confirms.
+    /// Returns the place of a number for which `holds` returns true; nil if there is none.
     @inline(__always)
     func index(of number: UInt64, _ holds: (Int) -> Bool) -> Int? {
         if buckets.isEmpty { return nil }
@@ -81,11 +83,11 @@ struct NumberTable: Sendable {
 
     /// Inserts a number unless `holds` finds it; returns whether it was inserted.
     ///
-    /// The table must have room, and nothing must have been removed from it.
+    /// The table must have room, and no number may have been removed from it.
     @inline(__always)
     mutating func insertNew(_ number: UInt64, at place: Int, unless holds: (Int) -> Bool) -> Bool {
         assert(hasRoom(for: 1) && fits(place), "The table was made with room for the number.")
-        assert(goneCount == 0, "Nothing was removed, so that a probe passes no tombstone.")
+        assert(goneCount == 0, "There are no tombstones, because nothing was removed.")
         let probe = Probe(number, buckets.count, placeBits)
         var at = probe.start
         while buckets[at] != NumberTable.empty {
@@ -113,7 +115,7 @@ struct NumberTable: Sendable {
         buckets[at] = NumberTable.gone
         goneCount += 1
         guard buckets[next(at)] == NumberTable.empty else { return }
-        // No bucket after these tombstones is in use, so no probe has to pass them.
+        // The bucket after these tombstones is empty, so no probe has to pass them.
         while buckets[at] == NumberTable.gone {
             buckets[at] = NumberTable.empty
             goneCount -= 1
@@ -124,13 +126,13 @@ struct NumberTable: Sendable {
 
     /// Returns the bucket of a number at a place.
     ///
-    /// If two numbers have equal bucket contents, either bucket will do: each is reachable from
-    /// both.
+    /// If two numbers have equal bucket contents, the result may be either's bucket, because both
+    /// are reachable from both numbers.
     private func bucket(_ place: Int, _ probe: Probe) -> Int {
         let wanted = probe.bucket(place)
         var at = probe.start
         while buckets[at] != wanted {
-            precondition(buckets[at] != NumberTable.empty, "A number is not where it was put.")
+            precondition(buckets[at] != NumberTable.empty, "The number is not in the table.")
             at = next(at)
         }
         return at
@@ -151,7 +153,7 @@ struct NumberTable: Sendable {
 
         @inline(__always)
         init(_ number: UInt64, _ count: Int, _ placeBits: UInt32) {
-            // Two rounds of multiplying and folding make close numbers differ in all bits.
+            // After two rounds of multiplying and folding, close numbers differ in all bits.
             var hash = number &* 0x9E37_79B9_7F4A_7C15
             hash = (hash ^ hash >> 32) &* 0xD6E8_FEB8_6659_FD93
             start = Int(truncatingIfNeeded: ((hash >> 32) &* UInt64(count)) >> 32)

@@ -1,11 +1,11 @@
 /// The rank of an object's change in the fixed order: deletes by source, then inserts, moves and
 /// updates by target.
 ///
-/// The rank is two words, so that sorting compares and moves only ranks and not whole changes.
+/// A rank has only two words, which makes sorting ranks faster than sorting whole changes.
 struct ObjectRank: Comparable {
     /// The kind and the section.
     private let high: UInt64
-    /// The item, which is below 2³², and the index among the changes to be sorted.
+    /// The row's index in its section, which is below 2³², and the index of the change.
     private let low: UInt64
 
     init(_ change: ResultsChange.ObjectChange, at index: Int) {

@@ -1,8 +1,9 @@
-/// A short array of numbers, in four bytes each as long as their upper halves are equal.
+/// A short array of numbers, which takes four bytes per number as long as their upper halves are
+/// equal.
 ///
-/// The numbers of a store are assigned sequentially, so those of a leaf nearly always have the same
-/// upper half; otherwise they are stored whole. Reading a number costs O(1); finding one is a
-/// linear search, eight at a time.
+/// Object numbers are assigned sequentially, so the numbers in an array nearly always have the same
+/// upper half; otherwise they are stored in eight bytes each. Reading a number costs O(1). Finding
+/// a number is a linear search, eight numbers at a time.
 struct PackedNumbers: Sendable {
     private var high: UInt32 = 0
     private var low: [UInt32] = []
@@ -65,7 +66,7 @@ struct PackedNumbers: Sendable {
             whole.insert(number, at: at)
         }
         assert(low.isEmpty || whole.isEmpty, "All numbers are stored in the same form.")
-        assert(self[at] == number, "The number is read back as it was inserted.")
+        assert(self[at] == number, "The number at the index is the inserted one.")
     }
 
     mutating func remove(at: Int) {

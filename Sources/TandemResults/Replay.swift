@@ -2,7 +2,7 @@
 @usableFromInline package struct SectionIDs: Hashable, Sendable {
     /// The section's name, which is its identity.
     package var name: String
-    /// The numbers of its objects.
+    /// The numbers of the section's objects.
     package var numbers: [UInt64]
 
     /// Creates a section.
@@ -12,7 +12,7 @@
     }
 }
 
-/// A change that does not fit the sections it was applied to.
+/// The error for a change that does not fit the sections to which it was applied.
 public struct ReplayError: Error, Hashable, Sendable, CustomStringConvertible {
     /// A description of the mismatch and its location.
     public var description: String
@@ -23,11 +23,11 @@ public struct ReplayError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 extension ResultsChange {
-    /// Applies the change by the rules of a table's batch update, which proves law 5.
+    /// Applies the change by the rules of a table's batch update (law 5).
     ///
-    /// Names and numbers are checked against the old sections, and paths against the new ones. No
-    /// row may be left in a deleted section, and updated rows have to be at their target paths.
-    /// Cost: O(n) for n objects in `old`.
+    /// Deleted sections and the sources of rows are checked against the old sections, insertions
+    /// and targets against the new ones. No row may be left in a deleted section, and updated rows
+    /// have to be at their target paths. Cost: O(n) for n objects in `old`.
     ///
     /// - Throws: `ReplayError` if the change does not apply to `old`.
     package func apply(to old: [SectionIDs]) throws(ReplayError) -> [SectionIDs] {
@@ -111,17 +111,17 @@ private struct Replay {
             throw ReplayError("object \(number) is not at \(path)")
         }
         guard sources.insert(path).inserted else {
-            throw ReplayError("object \(number) leaves \(path) twice")
+            throw ReplayError("object \(number) is removed from \(path) twice")
         }
         gone.insert(number)
     }
 
     private mutating func put(_ number: UInt64, at path: ResultsIndexPath) throws(ReplayError) {
         guard targets.updateValue(number, forKey: path) == nil else {
-            throw ReplayError("two objects come to \(path)")
+            throw ReplayError("two objects are inserted at \(path)")
         }
         guard arrived.insert(number).inserted else {
-            throw ReplayError("object \(number) comes twice")
+            throw ReplayError("object \(number) is inserted twice")
         }
     }
 
@@ -129,17 +129,17 @@ private struct Replay {
         for section in old.indices {
             for number in old[section].numbers where arrived.contains(number) {
                 guard gone.contains(number) else {
-                    throw ReplayError("object \(number) comes although it is there")
+                    throw ReplayError("object \(number) is inserted, but is already in the list")
                 }
             }
         }
         var new = try remainingSections()
         for section in new.indices { try fill(&new[section].numbers, at: section) }
         guard let (path, number) = targets.min(by: { $0.key < $1.key }) else { return new }
-        throw ReplayError("object \(number) comes to \(path), which is beyond the end")
+        throw ReplayError("object \(number) is inserted at \(path), beyond the end")
     }
 
-    /// Returns the new sections with the rows that stay, before rows are inserted.
+    /// Returns the new sections with only the rows that stay.
     private mutating func remainingSections() throws(ReplayError) -> [SectionIDs] {
         var survivors: [SectionIDs] = []
         for (index, section) in old.enumerated() {

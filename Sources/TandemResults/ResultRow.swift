@@ -1,8 +1,8 @@
 /// The placement of one row in a sectioned list.
 ///
-/// The list is ordered by `sortKey`, compared byte by byte, and then by `number`, ascending. Ties
-/// are also ascending if the sort order is descending, which only the key's encoding takes into
-/// account.
+/// A list is ordered by `sortKey`, compared byte by byte, then by `number`, ascending. Rows with
+/// equal keys are in ascending order even if the sort order is descending, because only the
+/// encoding of the key depends on the direction.
 @usableFromInline package struct ResultRow: Hashable, Sendable {
     /// The object's number, unique in the store over all entities.
     package var number: UInt64
@@ -53,7 +53,7 @@ public struct ResultsIndexPath: Hashable, Comparable, Sendable, CustomStringConv
     public var description: String { "(\(section), \(item))" }
 }
 
-/// The reasons why a row counts as changed.
+/// The reasons for which a row counts as changed.
 @usableFromInline package struct ChangeReason: OptionSet, Hashable, Sendable {
     /// One bit per reason.
     @usableFromInline package var rawValue: UInt8
@@ -63,14 +63,14 @@ public struct ResultsIndexPath: Hashable, Comparable, Sendable, CustomStringConv
         self.rawValue = rawValue
     }
 
-    /// The object's own attributes or relationships differ.
+    /// The object's own attributes or relationships changed.
     package static let ownValues = ChangeReason(rawValue: 1)
-    /// A key path of the predicate has different values.
+    /// The values of a key path of the predicate changed.
     package static let predicatePath = ChangeReason(rawValue: 2)
-    /// A key path of the sort order has a different value.
+    /// The value of a key path of the sort order changed.
     package static let sortPath = ChangeReason(rawValue: 4)
-    /// The section key path has a different value.
+    /// The value of the section key path changed.
     package static let sectionPath = ChangeReason(rawValue: 8)
-    /// A key path declared for refreshing has different values.
+    /// The values of a refresh key path changed.
     package static let refreshPath = ChangeReason(rawValue: 16)
 }

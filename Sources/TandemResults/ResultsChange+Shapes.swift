@@ -1,8 +1,8 @@
-/// The identifiers of a list, with those whose contents have to be read again.
+/// The identifiers of a list's sections and objects, and the objects to reload.
 package struct ResultsSnapshot: Hashable, Sendable {
     /// The sections by name, with the numbers of their objects.
     package var sections: [SectionIDs]
-    /// All objects that changed and were in the list before, including moved ones.
+    /// The objects to reload: all that changed and were in the list before, including moved ones.
     package var reloaded: [UInt64]
 
     /// Creates a snapshot.
@@ -13,7 +13,7 @@ package struct ResultsSnapshot: Hashable, Sendable {
 }
 
 extension SectionedList {
-    /// Returns the shown rows as a snapshot, with the objects that a change reloads; cost: O(n).
+    /// Returns a snapshot of the shown rows, with the objects to reload after a change; cost: O(n).
     package func snapshot(after change: ResultsChange? = nil) -> ResultsSnapshot {
         ResultsSnapshot(sections: sectionIDs, reloaded: change?.reloaded ?? [])
     }
@@ -22,7 +22,7 @@ extension SectionedList {
 extension ResultsChange {
     /// The change with a delete and an insert for every move.
     ///
-    /// For views that reject moves out of a deleted section or into an inserted one.
+    /// Use it for views that reject moves out of a deleted section or into an inserted one.
     package var movesAsDeletesAndInserts: ResultsChange {
         let parts = objects.flatMap { change -> [ObjectChange] in
             guard case .move(let number, let tag, let from, let to) = change else {
@@ -38,9 +38,9 @@ extension ResultsChange {
 
     /// The change of a list without sections as the standard library's difference of its numbers.
     ///
-    /// A move is a removal and an insertion that are associated with each other. Updates are
-    /// omitted here, and are in `reloaded`; the difference is empty if there are only updates. The
-    /// result is nil if the change affects sections, or rows in a section other than the first.
+    /// A move is a removal and an insertion that are associated with each other. Updates are not
+    /// part of the difference, but of a snapshot's ``ResultsSnapshot/reloaded``. The result is nil
+    /// if the change affects sections, or rows in a section other than the first.
     package var collectionDifference: CollectionDifference<UInt64>? {
         guard sections.isEmpty else { return nil }
         var changes: [CollectionDifference<UInt64>.Change] = []

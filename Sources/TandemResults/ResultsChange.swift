@@ -2,10 +2,11 @@
 ///
 /// The index spaces are those of a table's batch update. Deletes, updates and the sources of moves
 /// refer to the state before; inserts and the targets of moves refer to the state after. An object
-/// occurs at most once. The order is fixed: `sections` has deletes, then inserts, by index;
-/// `objects` has deletes by source, then inserts, moves and updates by target. To deliver the
-/// changes one by one, use this order: row deletes, section deletes, section inserts, row inserts,
-/// moves, updates.
+/// occurs at most once.
+///
+/// The order is fixed: `sections` has deletes, then inserts, by index; `objects` has deletes by
+/// source, then inserts, moves and updates by target. To deliver the changes one by one, use this
+/// order: row deletes, section deletes, section inserts, row inserts, moves, updates.
 ///
 ///     if case .changed(let change) = list.apply(edits) {
 ///         shown = try change.apply(to: shown)
@@ -35,7 +36,7 @@ public struct ResultsChange: Hashable, Sendable {
     public let sections: [SectionChange]
     /// The objects: deletes, inserts, moves, updates.
     public let objects: [ObjectChange]
-    /// The reasons for changes and inserts of rows, by number, as far as they are known.
+    /// The known reasons for changes and inserts of rows, by number.
     package let reasons: [UInt64: ChangeReason]
 
     /// Creates a change from its parts, in any order; cost: O(k log k) for k parts.

@@ -1,10 +1,10 @@
-/// A section as an entry of the flat form: its name and the range of its rows.
+/// A section of a list: its name and the range of its rows in the whole list.
 public struct ResultsSection: Hashable, Sendable {
     /// The section's name, which is its identity.
     public var name: String
-    /// The number of rows before it.
+    /// The number of rows before the section.
     public var offset: Int
-    /// The number of its rows.
+    /// The number of rows in the section.
     public var count: Int
 
     /// Creates a section.
@@ -14,15 +14,15 @@ public struct ResultsSection: Hashable, Sendable {
         self.count = count
     }
 
-    /// The range of its rows in the whole list.
+    /// The range of the section's rows in the whole list.
     public var range: Range<Int> { offset..<(offset + count) }
 }
 
 /// The sections of a list, in order.
 ///
-/// Iterating costs O(1) per section; access by index costs a sum over the preceding counts. The
-/// collection is a value: keeping it while the list is edited copies the list, so fetch it again
-/// instead.
+/// Iterating costs O(1) per section; access by index costs a sum over the counts of the preceding
+/// sections. Don't keep the collection while the list is edited, because the edit then copies the
+/// list.
 package struct ResultsSections: RandomAccessCollection, Sendable {
     let rows: RowStore
 
@@ -39,7 +39,7 @@ package struct ResultsSections: RandomAccessCollection, Sendable {
         return section(index, offset: rows.offset(ofSection: index))
     }
 
-    /// Returns an iterator over the sections, which sums up their offsets.
+    /// Returns an iterator over the sections, which computes their offsets as it proceeds.
     package func makeIterator() -> AnyIterator<ResultsSection> {
         var index = 0
         var offset = 0
@@ -89,7 +89,7 @@ extension SectionedList {
         return all
     }
 
-    /// Returns the numbers of all rows in a range, as for a window of the list; cost: O(window).
+    /// Returns the numbers of all rows in a range of the whole list; cost: O(range).
     ///
     /// The range is clamped to the list.
     package func numbers(in range: Range<Int>) -> [UInt64] { references(in: range).map(\.number) }

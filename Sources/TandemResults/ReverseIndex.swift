@@ -1,4 +1,4 @@
-/// For one hop of a key path, the rows that refer to a related object.
+/// An index, for one hop of a key path, from a related object to the rows that refer to it.
 ///
 /// The index finds the rows of a list that are affected by a related object's change, without a
 /// scan. Inserting, removing and testing a row cost O(1); listing rows costs O(rows).
@@ -24,7 +24,7 @@ package struct ReverseIndex: Sendable {
         members[related]?.insert(row) ?? (members.updateValue(Members(row), forKey: related) == nil)
     }
 
-    /// Removes a row from a related object; returns false if it was not recorded.
+    /// Removes the record that a row refers to a related object; returns false if there was none.
     @discardableResult
     package mutating func remove(row: UInt64, for related: UInt64) -> Bool {
         guard let outcome = members[related]?.remove(row) else { return false }
@@ -89,7 +89,7 @@ private struct Members: Sendable {
         if row == first {
             guard let other = few.popLast() ?? many.popFirst() else { return .emptied }
             first = other
-            assert(!few.contains(first) && !many.contains(first), "Each row is there once.")
+            assert(!few.contains(first) && !many.contains(first), "Each row is stored once.")
             return .removed
         }
         assert(few.isEmpty || many.isEmpty, "The other rows are in the array or in the set.")

@@ -2,8 +2,8 @@
 extension RowStore {
     /// Returns the first section, in order, that continues after the start of the next one.
     ///
-    /// With `slots`, only these sections and their neighbours are checked, which is enough if the
-    /// list was in order before those sections were changed.
+    /// If `slots` is given, only these sections and their neighbours are checked, which suffices if
+    /// the list was in order before they changed.
     func firstDisorder(among slots: [Int]? = nil) -> OutOfOrderSection? {
         guard isSectioned, sections.order.count > 1 else { return nil }
         guard let slots else {

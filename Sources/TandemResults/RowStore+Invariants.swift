@@ -3,10 +3,9 @@ extension RowStore {
     /// Asserts that the store's counts are consistent; called after every edit of a row.
     func checkInvariants() { sections.checkInvariants(count) }
 
-    /// Asserts, for all rows, the invariants listed in the store's description; called after every
-    /// merged edit.
+    /// Asserts the invariants of ``RowStore`` for all rows; called after every edit.
     func checkAllRows() {
-        // Enough rows for several leaves of a section.
+        // The limit allows for several leaves in a section.
         guard Invariants.walk(count, upTo: 300) else { return }
         sections.checkAllSections()
         assert(sectionsAreSorted, "The sections with rows are in the order of their first rows.")
@@ -18,14 +17,14 @@ extension RowStore {
     func checkInvariants(at place: LeafLocation) {
         assert(
             sections.slots[place.slot].leaves[place.leafIndex].leaf == UInt32(place.leaf),
-            "A location names the leaf at its index in the section.")
+            "A location has the leaf at its index in the section.")
         assert(
             withLeaf(place.leaf) { Int($0.section) } == place.slot,
-            "A leaf has the slot of the section that owns it.")
+            "A leaf has its section's slot.")
         assert(
             withLeaf(place.leaf) { $0.count }
                 == Int(sections.slots[place.slot].leaves[place.leafIndex].count),
-            "A section has the row count of each of its leaves.")
+            "A section has the number of rows of each of its leaves.")
     }
 
     /// Whether the sections with rows are sorted by their first row.

@@ -6,9 +6,10 @@ import Algorithms
 /// - A section's leaves are not empty, and all its rows are sorted by key, then number.
 /// - The sections with rows are sorted by their first row.
 ///
-/// The list is in order if every section ends before the next one begins (`firstDisorder`).
-/// Locations are found by binary search over first rows. Ranks are sums over contiguous counts,
-/// from the nearer end: a 64-bit word per section, or per leaf of about a hundred rows.
+/// The list is in order if every section ends before the next one begins (`firstDisorder`). A
+/// location is found by binary search over the first rows of sections and leaves. An index is a sum
+/// over contiguous counts, from the nearer end: a 64-bit word per section, or per leaf of about a
+/// hundred rows.
 struct RowStore: Sendable {
     /// The location of a row, or of a row to be inserted: section slot, index in its leaves, leaf
     /// slot, index in the leaf.
@@ -24,7 +25,7 @@ struct RowStore: Sendable {
 
     init(sectioned: Bool) { sections = SectionTable(sectioned: sectioned) }
 
-    /// Creates a store of leaves and the sections that own them; all numbers must be entered.
+    /// Creates a store of leaves and the sections that own them; `leaves` must contain all numbers.
     init(_ leaves: LeafTable, _ sections: SectionTable) {
         (self.leaves, self.sections) = (leaves, sections)
         checkInvariants()
@@ -36,7 +37,7 @@ struct RowStore: Sendable {
     /// The number of rows.
     var count: Int { leaves.count }
 
-    /// The number of sections with rows; 1 without sections.
+    /// The number of sections with rows; 1 if the list has no sections.
     var sectionCount: Int { sections.order.count }
 
     func contains(_ number: UInt64) -> Bool { spot(of: number) != nil }
@@ -68,10 +69,10 @@ struct RowStore: Sendable {
     /// Returns the number of rows of the section in a slot.
     func count(of slot: Int) -> Int { sections.slots[slot].count }
 
-    /// Returns the index that the section in a slot remembers of a step; verify it before use.
+    /// Returns the index that a step recorded in a section; verify it before use.
     func touchedHint(of slot: Int) -> Int { sections.slots[slot].touched }
 
-    /// Makes a section remember its index in a step.
+    /// Records a section's index in a step.
     mutating func setTouchedHint(_ index: Int, of slot: Int) {
         sections.setTouched(index, of: slot)
     }
@@ -87,14 +88,15 @@ struct RowStore: Sendable {
         return LeafLocation(slot: slot, leafIndex: index, leaf: leaf, at: at)
     }
 
-    /// Returns the location of a row by its number; the leaf remembers its index in the section.
+    /// Returns the location of a row by its number, and records the leaf's index in its section as
+    /// a hint.
     mutating func hintedPlace(of number: UInt64) -> LeafLocation? {
         guard let place = location(of: number) else { return nil }
         leaves.setHint(place.leafIndex, of: place.leaf)
         return place
     }
 
-    /// Returns the index of a leaf in its section if it is at or next to the hint; otherwise a
+    /// Returns the index of a leaf in its section if it equals or is next to the hint; otherwise a
     /// negative number.
     @inline(__always)
     private func nearbyIndex(of leaf: Int, in slot: Int, _ hint: Int) -> Int {
@@ -127,8 +129,7 @@ struct RowStore: Sendable {
         }
     }
 
-    /// Returns the index of the last leaf of a section that does not begin after the key and
-    /// number.
+    /// Returns the index of the last leaf of a section that does not begin after a key and number.
     private func leafIndex(in slot: Int, _ key: KeyParts, _ number: UInt64) -> Int {
         leafIndex(in: slot) { $0.order(0, to: key, number) > 0 }
     }
@@ -146,7 +147,7 @@ struct RowStore: Sendable {
         }
     }
 
-    /// Returns the row's rank in its section.
+    /// Returns the index of a row in its section.
     func item(of place: LeafLocation) -> Int {
         if sections.slots[place.slot].leaves.count == 1 { return place.at }
         return sections.rows(of: place.slot, beforeLeaf: place.leafIndex) + place.at
@@ -162,7 +163,7 @@ struct RowStore: Sendable {
         }
     }
 
-    /// Returns whether one section begins before another one; both have rows.
+    /// Returns whether a section begins before another one; both must have rows.
     func firstRow(of slot: Int, precedesFirstRowOf other: Int) -> Bool {
         let (mine, theirs) = (
             Int(sections.slots[slot].leaves[0].leaf), Int(sections.slots[other].leaves[0].leaf)
@@ -194,7 +195,7 @@ struct RowStore: Sendable {
         preconditionFailure("Item \(item) is beyond the end of section \(index).")
     }
 
-    /// Returns the path of the row at a rank in the whole list, which must exist.
+    /// Returns the path of the row at an offset in the whole list, which must exist.
     func path(atOffset offset: Int) -> ResultsIndexPath {
         var rest = offset
         for (index, ref) in sections.order.enumerated() {
@@ -215,7 +216,7 @@ struct RowStore: Sendable {
     /// Returns the entity tag of the row at a location.
     func tag(at place: LeafLocation) -> UInt16 { withLeaf(place.leaf) { $0.tag(place.at) } }
 
-    /// Returns the row of a number; cheaper than its location.
+    /// Returns the row of a number; cheaper than finding its location.
     func row(of number: UInt64) -> ResultRow? {
         guard let (leaf, at) = spot(of: number) else { return nil }
         let slot = withLeaf(leaf) { Int($0.section) }
@@ -237,7 +238,7 @@ struct RowStore: Sendable {
 
     /// Inserts a row; its number must not be in the list.
     mutating func insert(_ row: ResultRow) {
-        assert(!contains(row.number), "A row is inserted once.")
+        assert(!contains(row.number), "The row is not in the list yet.")
         defer { checkInvariants() }
         let slot = sections.slot(named: row.section)
         if sections.slots[slot].count == 0 { return insertFirst(row, in: slot) }
@@ -275,17 +276,17 @@ struct RowStore: Sendable {
         }
     }
 
-    /// Frees the slots of sections that became empty and still are.
+    /// Frees the slots of sections that became and are still empty.
     mutating func forgetEmptySections() { sections.forgetEmpty() }
 
-    /// Returns the index of a section with rows, and remembers it as a hint.
+    /// Returns the index of a section with rows, and records it as a hint.
     mutating func hintedIndex(of slot: Int) -> Int {
         let index = sectionIndex(of: slot)
         sections.setHint(index, of: slot)
         return index
     }
 
-    /// Inserts the first row of a section, which is thereby added to the order.
+    /// Inserts the first row of a section, and adds the section to the order.
     private mutating func insertFirst(_ row: ResultRow, in slot: Int) {
         assert(
             sections.slots[slot].leaves.isEmpty, "A section without rows has no leaves.")
@@ -295,7 +296,8 @@ struct RowStore: Sendable {
         sections.addRows(1, toSection: index)
     }
 
-    /// Enters a section into the order at the index of its first row, and returns the index.
+    /// Inserts a section into the order at the index that its first row determines, and returns the
+    /// index.
     private mutating func enterOrder(_ slot: Int) -> Int {
         let index = sections.order.partitioningIndex {
             !firstRow(of: Int($0.slot), precedesFirstRowOf: slot)
@@ -319,7 +321,8 @@ struct RowStore: Sendable {
         _ = enterOrder(slot)
     }
 
-    /// Adds a new leaf for a row that comes after a well-filled last leaf; returns whether it did.
+    /// Adds a leaf for a row that belongs after a well-filled last leaf; returns false for any
+    /// other row.
     ///
     /// Rows often arrive in order, and splitting the leaf in half would then leave half-empty
     /// leaves.

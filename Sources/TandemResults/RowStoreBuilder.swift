@@ -2,8 +2,8 @@ import TandemQuery
 
 /// Builds a store of rows from sorted rows or from the chunks of an answer.
 ///
-/// Leaves are filled one after the other, without spare capacity, and their numbers are entered
-/// afterwards.
+/// Leaves are filled one after the other, without spare capacity; their numbers are added to the
+/// table afterwards.
 struct RowStoreBuilder: Sendable {
     private var leaves = LeafTable()
     private var sections: SectionTable
@@ -26,7 +26,7 @@ struct RowStoreBuilder: Sendable {
         assert(
             !Invariants.walk(rows.count)
                 || zip(rows, rows.dropFirst()).allSatisfy { !$1.precedes($0) },
-            "Rows are filled in when sorted.")
+            "The rows are sorted.")
         var start = 0
         while start < rows.count {
             let end = endOfRun(in: rows, from: start)
@@ -36,7 +36,7 @@ struct RowStoreBuilder: Sendable {
         return leaves.fillHome()
     }
 
-    /// Returns the end of the run of rows that belong to the section of the first one.
+    /// Returns the end of the run of rows with the same section as the first one.
     private func endOfRun(in rows: [ResultRow], from start: Int) -> Int {
         guard isSectioned else { return rows.count }
         let name = rows[start].section
@@ -56,18 +56,18 @@ struct RowStoreBuilder: Sendable {
             let leaf = leaves.add(Leaf(section: UInt32(slot), rows: part), hint: hint)
             sections.append(leaf, count: part.count, to: slot)
         }
-        // A section that is out of order may continue after others.
+        // A section that is out of order may continue after other sections.
         sections.addRows(rows.count, toSection: isSectioned ? sections.slots[slot].hint : 0)
     }
 
     // MARK: Chunks
 
-    /// Appends the objects of a chunk; `names` are those of all sections.
+    /// Appends the objects of a chunk; `names` are the names of all sections.
     ///
-    /// All rows of the store must have been added this way. Returns false if the rows do not form a
-    /// list: if they are out of order (by key, then number), a number occurs twice, or a section
-    /// occurs again. In that case the store is unusable. Cost: O(n), without an allocation per row:
-    /// leaves copy their parts of the columns.
+    /// All rows of the store must have been added this way. Returns false, leaving the store
+    /// unusable, if rows are out of order (by key, then number), a number occurs twice, or a
+    /// section occurs again after another one. Cost: O(n), without an allocation per row, because
+    /// leaves copy ranges of the columns.
     mutating func append(_ part: ListPlacements, names: [String], expecting total: Int) -> Bool {
         if part.count == 0 { return true }
         guard part.isInOrder, isBehindRows(part) else { return false }
@@ -87,8 +87,8 @@ struct RowStoreBuilder: Sendable {
         }
     }
 
-    /// Reserves capacity: for all announced rows at once, but for at most `mostExpected` before
-    /// they arrive.
+    /// Reserves capacity for all announced rows, but for at most `mostExpected` rows before they
+    /// arrive.
     private mutating func makeRoom(for more: Int, sections: Int, expecting total: Int) {
         leaves.reserve(more) { least in
             let room = least > total ? 2 * least : min(total, max(2 * least, Self.mostExpected))
@@ -116,7 +116,7 @@ struct RowStoreBuilder: Sendable {
         return true
     }
 
-    /// Appends objects to the last section, or to an empty one.
+    /// Appends objects to a section, which must be the last one or empty.
     private mutating func append(_ part: ListPlacements, _ range: Range<Int>, to slot: Int) {
         if isSectioned, sections.slots[slot].count == 0 {
             sections.enter(slot, at: sections.order.count)
@@ -132,7 +132,7 @@ struct RowStoreBuilder: Sendable {
     }
 
     /// Fills the last leaf of a section, so that the division into leaves does not depend on
-    /// chunks; returns the end of the objects used.
+    /// chunks; returns the end of the objects that were appended.
     private mutating func fillLastLeaf(
         of slot: Int, _ part: ListPlacements, _ range: Range<Int>
     ) -> Int {
@@ -146,7 +146,7 @@ struct RowStoreBuilder: Sendable {
         sections.addRows(rows.count, toLeaf: index, of: slot)
         assert(
             count == Int(sections.slots[slot].leaves[index].count) && count <= Leaf.bulkFill,
-            "The last leaf is filled up at most.")
+            "The last leaf is not overfilled.")
         return end
     }
 }
@@ -161,7 +161,7 @@ extension RowStore {
             for row in rows { last[row.number] = row }
             builder = RowStoreBuilder(sectioned: sectioned)
             let isUnique = builder.fill(with: last.values.sorted { $0.precedes($1) })
-            assert(isUnique, "The last row of each number is filled in.")
+            assert(isUnique, "Only the last row of each number is used.")
         }
         self = builder.store
     }

@@ -1,8 +1,8 @@
 /// The sections of a list: their names, leaves and counts, and the order of those with rows.
 ///
-/// Sections keep their slots while they have rows. Without sections, there is only slot 0, which is
-/// always in the order. The table knows no rows: the owner finds the index of a section in the
-/// order.
+/// A section keeps its slot while it has rows. A list without sections has only slot 0, which is
+/// always in the order. The table does not compare rows: the owner finds the index of a section in
+/// the order.
 struct SectionTable: Sendable {
     /// A leaf of a section, and its number of rows.
     struct LeafRef: Sendable {
@@ -32,7 +32,7 @@ struct SectionTable: Sendable {
     private(set) var order: [SectionRef] = []
     private(set) var named: [String: Int] = [:]
     private var free: [Int] = []
-    /// The sections that became empty; they keep slot and name until ``forgetEmpty()``.
+    /// The sections that became empty, which keep their slot and name until ``forgetEmpty()``.
     private(set) var emptied: [Int] = []
 
     init(sectioned: Bool) {
@@ -61,13 +61,13 @@ struct SectionTable: Sendable {
         if let slot = named[name] { return slot }
         let slot = free.popLast() ?? slots.count
         if slot == slots.count { slots.append(Section(name: name)) }
-        assert(slots[slot].leaves.isEmpty, "A free section has no rows.")
+        assert(slots[slot].leaves.isEmpty, "A free slot has no leaves.")
         slots[slot] = Section(name: name)
         named[name] = slot
         return slot
     }
 
-    /// Frees the slots of sections that became empty and still are.
+    /// Frees the slots of sections that became and are still empty.
     mutating func forgetEmpty() {
         for slot in emptied where slots[slot].count == 0 {
             guard named[slots[slot].name] == slot else { continue }
@@ -76,10 +76,10 @@ struct SectionTable: Sendable {
             free.append(slot)
         }
         emptied.removeAll(keepingCapacity: true)
-        assert(named.count == order.count, "Every section with a name has rows.")
+        assert(named.count == order.count, "Every named section has rows.")
     }
 
-    /// Makes a section remember its index in the order.
+    /// Records a section's index in the order as a hint.
     mutating func setHint(_ index: Int, of slot: Int) {
         assert(
             index < order.count && order[index].slot == UInt32(slot),
@@ -87,7 +87,7 @@ struct SectionTable: Sendable {
         if slots[slot].hint != index { slots[slot].hint = index }
     }
 
-    /// Makes a section remember its index in a step.
+    /// Records a section's index in a step.
     mutating func setTouched(_ index: Int, of slot: Int) { slots[slot].touched = index }
 
     // MARK: Rows and leaves
@@ -124,7 +124,7 @@ struct SectionTable: Sendable {
 
     // MARK: The order
 
-    /// Enters a section with rows into the order at an index.
+    /// Inserts a section with rows into the order at an index.
     mutating func enter(_ slot: Int, at index: Int) {
         assert(isSectioned, "The only section of a list without sections stays in the order.")
         let ref = SectionRef(slot: UInt32(slot), count: UInt32(slots[slot].count))
@@ -135,9 +135,10 @@ struct SectionTable: Sendable {
     /// Removes the section at an index from the order.
     mutating func leave(at index: Int) { order.remove(at: index) }
 
-    /// Removes the section at an index, which has no rows any more.
+    /// Removes the section at an index, which must have no rows, and keeps its slot until
+    /// ``forgetEmpty()``.
     mutating func removeEmpty(at index: Int) {
-        assert(order[index].count == 0, "A section that leaves the order has no rows.")
+        assert(order[index].count == 0, "A removed section has no rows.")
         emptied.append(Int(order.remove(at: index).slot))
     }
 
@@ -147,7 +148,7 @@ struct SectionTable: Sendable {
     func checkInvariants(_ total: Int) {
         assert(
             isSectioned || order.count == 1 && order[0].slot == 0,
-            "A list without sections has one, which may be empty.")
+            "A list without sections has one slot, which may be empty.")
         assert(
             isSectioned || order[0].count == UInt32(total), "The only section has all rows.")
     }
@@ -160,10 +161,10 @@ struct SectionTable: Sendable {
         let withRows = slots.indices.filter { slots[$0].count > 0 }
         assert(
             !isSectioned || Set(order.map { Int($0.slot) }) == Set(withRows),
-            "The order has the sections with rows.")
+            "The order consists of the sections with rows.")
         assert(
             slots.allSatisfy { $0.leaves.reduce(0) { $0 + Int($1.count) } == $0.count },
-            "A section has the rows of its leaves.")
+            "A section has as many rows as its leaves.")
     }
 }
 

@@ -1,10 +1,10 @@
 extension SectionedList {
     /// Applies one merged change and returns its effect on the shown rows.
     ///
-    /// Cost: O(k log n) for k edited rows, and O(n) once when sections get out of order or back in
-    /// order. While they are out of order, every edit with an effect results in `failed`. If rows
-    /// were only inserted and removed again in the meantime, there is nothing to report: check
-    /// `outOfOrder`.
+    /// While sections are out of order, every edit with an effect results in `failed`. The edit
+    /// that restores the order results in `changed`, or in `unchanged` if the rows are those shown;
+    /// check `outOfOrder` in that case. Cost: O(k log n) for k edited rows, and O(n) if the
+    /// sections get out of order or back in order.
     package mutating func apply(_ edits: ListEdits) -> ListOutcome {
         defer { checkInvariants() }
         let edit = NetEdits(edits)
@@ -62,8 +62,8 @@ extension SectionedList {
 
     /// Returns the change from another list to this one, as after a refetch; nil if there is none.
     ///
-    /// Rows of `changed` that are in both lists are reported once. All others are reported only if
-    /// they were inserted or deleted, or are no longer in order with each other. Cost: O(n).
+    /// Rows in `changed` that are in both lists are reported once. All other rows are reported only
+    /// if they were inserted or deleted, or are no longer in order with each other. Cost: O(n).
     package func change(
         from old: SectionedList, changed: [UInt64: ChangeReason] = [:]
     ) -> ResultsChange? {

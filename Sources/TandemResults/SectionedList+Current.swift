@@ -1,13 +1,15 @@
 extension SectionedList {
-    /// Returns the row of an object after all edits, even while other rows are shown; nil if there
-    /// is none.
+    /// Returns the row of an object after all edits, even if the sections are out of order; nil if
+    /// there is none.
     package func currentRow(_ number: UInt64) -> ResultRow? {
         rows.row(of: number)
     }
 
-    /// Returns how a row differs from the current row of its object, by sort key and section.
+    /// Returns the differences in sort key and section between a row and the current row of its
+    /// object.
     ///
-    /// The result is nil if there is no current row. Cost: the current row is compared in place.
+    /// The result is nil if there is no current row. The current row is compared without being
+    /// copied.
     package func currentDifference(of row: ResultRow) -> ChangeReason? {
         guard let (leaf, at) = rows.spot(of: row.number) else { return nil }
         let slot = rows.withLeaf(leaf) { Int($0.section) }
@@ -22,7 +24,7 @@ extension SectionedList {
         return reason
     }
 
-    /// Returns whether an object is in the list after all edits, even while other rows are shown;
-    /// cost: O(1).
+    /// Returns whether an object is in the list after all edits, even if the sections are out of
+    /// order; cost: O(1).
     package func isCurrent(_ number: UInt64) -> Bool { rows.contains(number) }
 }

@@ -4,8 +4,8 @@ extension SectionedList {
     /// Returns the objects in a range of the whole list, in order; the range is clamped to the
     /// list.
     ///
-    /// For many objects this is faster than looking up each by its offset, which takes a search.
-    /// Cost: O(range), and a search for its start.
+    /// For many objects, this is faster than looking up each object by its offset. Cost: O(range),
+    /// and a search for its start.
     ///
     ///     list.references(in: 0..<list.count)
     package func references(in range: Range<Int>) -> [ObjectReference] {

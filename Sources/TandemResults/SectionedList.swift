@@ -1,11 +1,12 @@
 /// A sorted list of rows, divided into sections, that applies edits and returns the resulting
 /// changes.
 ///
-/// The order is by sort key, then number. Without sections there is always exactly one, named `""`.
-/// With sections, none is empty, and a section's identity is its name. Reading a row, finding one
-/// by number and applying an edit cost a logarithmic search plus a sum over small counts. The
-/// counts are a word per section, and per hundred rows of the section. This takes microseconds in a
-/// list of a million rows.
+/// The order is by sort key, then number. A section's identity is its name, and no section is
+/// empty. A list without sections has exactly one, named `""`, which may be empty.
+///
+/// Reading a row, finding a row by number and applying an edit cost a binary search and a sum over
+/// counts, one per section and one per hundred rows. This takes microseconds in a list of a million
+/// rows.
 ///
 ///     var list = SectionedList(sectioned: true, rows: fetched)
 ///     switch list.apply(ListEdits(removed: [3], upserted: [row])) {
@@ -14,9 +15,9 @@
 ///     case .unchanged: break
 ///     }
 ///
-/// If a section name occurs again after another one, the list continues to show what it showed
-/// before (nothing, if that happens in `init`), and `outOfOrder` describes the problem. Further
-/// edits are still applied to the rows. After the order is restored, one change leads from the
+/// If a section name occurs again after another one, the list continues to show the last ordered
+/// rows (none, if that happens in `init`), and `outOfOrder` describes the problem. Further edits
+/// are still applied to the rows. The edit that restores the order returns one change from the
 /// shown rows to the current ones.
 ///
 /// | State | Means |
@@ -40,8 +41,8 @@
 
     /// Creates a list of rows in any order; cost: O(n) if they are sorted, otherwise O(n log n).
     ///
-    /// If rows have the same number, the last one wins. Check `outOfOrder` afterwards: a fetch
-    /// whose sections are out of order has failed.
+    /// If rows have the same number, the last one wins. Check `outOfOrder` afterwards, because a
+    /// fetch whose sections are out of order has failed.
     package init(sectioned: Bool, rows: [ResultRow]) {
         self.rows = RowStore(sectioned: sectioned, rows: rows)
         outOfOrder = self.rows.firstDisorder()
@@ -59,7 +60,7 @@
             (outOfOrder == nil) == (shown == nil),
             "Other rows are shown exactly while the list is out of order.")
         assert(
-            shown != nil || pending.isEmpty, "Nothing is pending while the current rows are shown.")
+            shown != nil || pending.isEmpty, "Rows are pending only while old rows are shown.")
         rows.checkAllRows()
         assert(
             !Invariants.walk(rows.count) || (rows.firstDisorder() == nil) == (outOfOrder == nil),
@@ -78,7 +79,7 @@
     /// Whether no row is shown.
     package var isEmpty: Bool { count == 0 }
 
-    /// Returns whether a row is shown; cost: O(1).
+    /// Returns whether the row of an object is shown; cost: O(1).
     package func contains(_ number: UInt64) -> Bool { visible.contains(number) }
 
     /// Returns the path of an object; nil if the list does not contain it.
@@ -104,7 +105,7 @@
     /// Returns the row at an offset in the whole list, which must exist.
     package func row(atOffset offset: Int) -> ResultRow { row(at: path(atOffset: offset)) }
 
-    /// Returns the number of the object at a path, which must exist; cheaper than its row.
+    /// Returns the number of the object at a path, which must exist; cheaper than reading its row.
     package func number(at path: ResultsIndexPath) -> UInt64 { identity(at: path).number }
 
     /// Returns the number and entity tag of the object at a path, which must exist.
@@ -120,7 +121,7 @@
         return rows.spot(of: number).map { spot in rows.withLeaf(spot.leaf) { $0.tag(spot.at) } }
     }
 
-    /// Returns the path of an offset in the whole list, which must exist.
+    /// Returns the path of the row at an offset in the whole list, which must exist.
     package func path(atOffset offset: Int) -> ResultsIndexPath {
         let rows = visible
         precondition(

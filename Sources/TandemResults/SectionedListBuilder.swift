@@ -2,10 +2,10 @@ package import TandemQuery
 
 /// A builder of a list from the placements of an answer, chunk by chunk.
 ///
-/// A large answer consists of chunks: if each is added while the next one is being received, the
-/// list is ready soon after the last. If the objects are in order, the result is the list that
-/// ``SectionedList/init(sectioned:rows:)`` makes from the same rows, at a fraction of its cost. It
-/// does not depend on how the answer was divided.
+/// A large answer consists of chunks. If each is appended while the next one is being received, the
+/// list is ready soon after the last chunk. If the objects are in order, the result equals that of
+/// ``SectionedList/init(sectioned:rows:)`` for the same rows, at a fraction of the cost. It does
+/// not depend on the division into chunks.
 ///
 ///     var builder = SectionedListBuilder(sectioned: true, sections: head.sections, count: 100_000)
 ///     while let part = next() { builder.append(part) }
@@ -17,14 +17,14 @@ package struct SectionedListBuilder: Sendable {
     private let sections: [String]
     private let count: Int
 
-    /// Creates an empty list that expects about `count` objects; ``ListPlacements/sectionRuns`` of
-    /// their chunks are indexes in `sections`.
+    /// Creates a builder for about `count` objects; the ``ListPlacements/sectionRuns`` of chunks
+    /// are indexes in `sections`.
     package init(sectioned: Bool, sections: [String], count: Int) {
         rows = RowStoreBuilder(sectioned: sectioned)
         (self.sections, self.count) = (sections, count)
     }
 
-    /// Appends the objects of a chunk; a whole answer is one chunk.
+    /// Appends the objects of a chunk, or of a whole answer.
     ///
     /// Cost: O(objects), without an allocation per object.
     package mutating func append(_ part: ListPlacements) {
@@ -32,7 +32,7 @@ package struct SectionedListBuilder: Sendable {
         rows = nil
     }
 
-    /// The list so far; nil unless it is in order, without repeated objects or sections.
+    /// The list so far; nil if objects are out of order, or an object or a section occurs twice.
     package var list: SectionedList? {
         guard let rows = rows?.store else { return nil }
         var list = SectionedList(sectioned: rows.isSectioned)

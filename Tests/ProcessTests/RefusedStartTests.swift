@@ -182,7 +182,7 @@ import Testing
         try Data(bytes).write(to: URL(filePath: path))
         let output = try refusal(place)
         #expect(output.contains("has format 2, but this program supports format 1"), "\(output)")
-        #expect(output.contains("newer program"), "\(output)")
+        #expect(output.contains("use a version of Tandem with that format"), "\(output)")
     }
 
     @Test func `a journal of a newer format is refused, and both directories are unchanged`()

@@ -117,14 +117,14 @@ import Testing
         #expect(
             line(count, plain) == [
                 "changesRules Player.x: derived teams.@count → none "
-                    + "(its values stay, and can be set)"
+                    + "(its values are kept and can be set)"
             ])
         let folded = model(Attribute("x", .string, derived: .folded("name")))
         let other = model(Attribute("x", .string, derived: .folded("nick")))
         #expect(
             line(folded, other) == [
                 "changesRules Player.x: derived canonical:(name) → canonical:(nick) "
-                    + "(its values are computed again)"
+                    + "(its values are recomputed)"
             ])
     }
 

@@ -1,6 +1,6 @@
-/// A decoding error, with the expected content and the offset.
+/// A decoding error, with a description of the expected content and its offset.
 public struct CodingError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The expected content.
+    /// A description of the expected content.
     package var expected: String
     /// The offset in the byte string that was being decoded.
     package var offset: Int
@@ -15,8 +15,8 @@ public struct CodingError: Error, Hashable, Sendable, CustomStringConvertible {
     public var description: String { "damaged bytes at offset \(offset): expected \(expected)" }
 }
 
-/// A reader for what ``ByteWriter`` wrote; never reads beyond the end and never traps on damaged
-/// bytes.
+/// A reader of bytes written by ``ByteWriter``, which never reads beyond the end and never traps on
+/// damaged bytes.
 ///
 /// Every length is compared with the number of remaining bytes before anything is allocated.
 @usableFromInline package struct ByteReader: Sendable {
@@ -132,7 +132,7 @@ public struct CodingError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// Reads a count of items that take at least `itemBytes` bytes each.
     ///
-    /// Throws if the remaining bytes can't hold that many items.
+    /// Throws if the remaining bytes are too few for that many items.
     package mutating func count(itemBytes: Int = 1) throws(CodingError) -> Int {
         let start = offset
         let value = try varint()

@@ -1,4 +1,4 @@
-/// A writer that appends little-endian fields to a byte string, for every Tandem format.
+/// A writer that appends little-endian fields to a byte string, used for all binary formats.
 @usableFromInline package struct ByteWriter: Sendable {
     /// The bytes written so far.
     @usableFromInline package var bytes: [UInt8] = []
@@ -23,7 +23,7 @@
         filled(MemoryLayout<T>.size) { $0.storeBytes(of: value.littleEndian, as: T.self) }
     }
 
-    /// Appends one byte and a fixed-width integer, at little more than the cost of one of them.
+    /// Appends one byte and a fixed-width integer, at little more than the cost of appending one.
     @inlinable
     package mutating func tagged<T: FixedWidthInteger>(_ tag: UInt8, _ value: T) {
         filled(1 + MemoryLayout<T>.size) {

@@ -1,15 +1,15 @@
 extension UnsafeMutableRawPointer {
     /// Copies bytes, usually few, or their complements; the two ranges must not overlap.
     ///
-    /// Meant for hundreds of thousands of keys: bytes are copied word by word, because a call of
-    /// `memcpy` would take longer than copying some dozens of bytes.
+    /// The method is used for hundreds of thousands of keys. Bytes are copied word by word, because
+    /// a call of `memcpy` takes longer than copying a few dozen bytes.
     ///
     ///     room.copyInline(from: component, count: 9, flipping: ascending ? 0 : .max)
     ///
     /// - Parameters:
     ///   - source: The bytes.
     ///   - count: The number of bytes.
-    ///   - mask: The bits to flip in each eight bytes: all or none.
+    ///   - mask: The bits to flip in every eight bytes: all or none.
     @inlinable @inline(__always)
     package func copyInline(from source: UnsafeRawPointer, count: Int, flipping mask: UInt64 = 0) {
         guard count >= 8 else {

@@ -32,7 +32,8 @@ package import FoundationEssentials
         if let value = text.withUTF8({ JSONScanner.scan($0) }) {
             self = value
         } else {
-            // The decoder handles rare forms, and throws the error for a text that is not JSON.
+            // Foundation's decoder handles rare forms, and throws the error for a text that is not
+            // JSON.
             try self.init(parsing: Data(text.utf8))
         }
     }
@@ -73,8 +74,8 @@ package import FoundationEssentials
 extension JSON: Codable {
     /// Decodes any JSON value.
     @usableFromInline package init(from decoder: any Decoder) throws {
-        // A failed attempt creates an error with a coding path, so the most frequent types come
-        // first.
+        // A failed attempt creates an error with a coding path, so the most frequent types are
+        // tried first.
         let container = try decoder.singleValueContainer()
         if let value = try? container.decode(String.self) {
             self = .string(value)
@@ -104,7 +105,7 @@ extension JSON: Codable {
         return .double(try container.decode(Double.self))
     }
 
-    /// The name of a member of an object.
+    /// The key of a member of an object.
     private struct Name: CodingKey {
         let stringValue: String
         var intValue: Int? { nil }
@@ -154,7 +155,7 @@ extension JSON: CustomStringConvertible {
 
     /// Returns the text of a number, or `null` for infinities and NaN, which JSON lacks.
     ///
-    /// Browsers do the same. ``Value/json`` has names for these numbers instead.
+    /// Browsers write `null`, too. ``Value/json`` writes the names of these numbers instead.
     package static func number(_ value: Double) -> String {
         guard value.isFinite else { return "null" }
         return value.description
@@ -188,7 +189,7 @@ extension JSON: CustomStringConvertible {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    /// Appends a text with escapes; ranges that need none are copied at once.
+    /// Appends a text with escapes; ranges without escapes are copied as a whole.
     private static func escape(
         _ text: UnsafeBufferPointer<UInt8>, into bytes: inout [UInt8]
     ) {

@@ -1,12 +1,12 @@
 /// A parser for common JSON texts, many times faster than Foundation's decoder.
 ///
-/// ``scan(_:)`` returns either the value that Foundation's decoder would return, or nil if the text
-/// has to be passed to the decoder. It is nil if the text is not JSON or has a rare form. Rare
-/// forms are deep nesting, repeated keys, integers beyond 64 bits, and large numbers with a
-/// fraction or an exponent.
+/// ``scan(_:)`` returns the value that Foundation's decoder would return. It returns nil if the
+/// text has to be passed to that decoder, because it has a rare form or is not JSON. Rare forms are
+/// deep nesting, repeated keys, integers beyond 64 bits, and large numbers with a fraction or an
+/// exponent.
 struct JSONScanner {
-    /// The deepest nesting that is parsed here; the decoder, with its own limit, handles deeper
-    /// values.
+    /// The deepest nesting that is parsed here; Foundation's decoder, which has its own limit,
+    /// parses deeper values.
     private static let deepest = 64
     /// The bound below which a whole number with a fraction or exponent is exact as a double.
     private static let exactDoubles = 9_007_199_254_740_992.0
@@ -211,14 +211,14 @@ struct JSONScanner {
         return double(text[start..<index])
     }
 
-    /// Parses a number with a fraction or an exponent; whole numbers become integers, as in the
-    /// decoder.
+    /// Parses a number with a fraction or an exponent; whole numbers become integers, as in
+    /// Foundation's decoder.
     private func double(_ digits: Slice<UnsafeBufferPointer<UInt8>>) -> JSON? {
         guard let value = Double(String(decoding: digits, as: UTF8.self)), value.isFinite else {
             return nil
         }
         guard value != 0 else {
-            // Only the decoder can handle a number that was rounded to zero.
+            // A number that was rounded to zero is left to Foundation's decoder.
             let significand = digits.prefix { $0 != UInt8(ascii: "e") && $0 != UInt8(ascii: "E") }
             let isZero = !significand.contains { (UInt8(ascii: "1")...UInt8(ascii: "9")) ~= $0 }
             return isZero ? (value.sign == .minus ? .double(value) : .int(0)) : nil

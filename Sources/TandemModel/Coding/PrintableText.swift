@@ -1,15 +1,15 @@
-/// The rule for foreign text that is shown to people: names, values, paths, and messages that quote
+/// The rule for text from outside that is shown to people: names, values, paths, and messages with
 /// them.
 ///
-/// The rule prevents a client that may save from moving a reader's cursor, forging a line, changing
-/// the direction of text, or hiding text.
+/// The rule prevents a client that is allowed to save from moving the cursor of a reader's
+/// terminal, forging a line, changing the direction of text, or hiding text.
 extension Unicode.Scalar {
-    /// Whether a terminal shows the scalar as a character of its own.
+    /// Whether a terminal can show the scalar safely.
     ///
-    /// The result is false for control characters (C0, DEL, C1), line and paragraph separators,
-    /// marks that change the direction of text, and invisible characters. It is true for joiners
-    /// and variation selectors, which scripts and emoji need. It is false for tags: they can encode
-    /// any hidden text, although the flags of England, Scotland and Wales use them.
+    /// The value is false for control characters (C0, DEL, C1), line and paragraph separators,
+    /// marks that change the direction of text, and invisible characters. Joiners and variation
+    /// selectors are printable, because scripts and emoji need them. Tags are not, because they can
+    /// encode any hidden text, although the flags of England, Scotland and Wales use them.
     package var isPrintable: Bool {
         switch value {
         case 0x20..<0x7f: true

@@ -1,8 +1,8 @@
 /// SHA-256 according to FIPS 180-4, the collision-resistant hash of blobs.
 ///
 /// Blobs are found by their hash, and a client that may write to a store must not be able to
-/// substitute one content for another, so ``StableHash`` is not sufficient. It is implemented here
-/// because it is a page of arithmetic with published test vectors; the packages that offer it build
+/// substitute one blob for another, so ``StableHash`` is not sufficient. SHA-256 is implemented
+/// here because it is a page of arithmetic with published test vectors, and packages with it build
 /// a whole cryptographic library.
 struct SHA256 {
     private typealias Words = UnsafeMutablePointer<UInt32>
@@ -14,12 +14,12 @@ struct SHA256 {
     private let constants: UnsafePointer<UInt32>
     /// Eight words of state, followed by the 64 words of a block's schedule.
     ///
-    /// Memory, not arrays, because debug builds would count references and check bounds at every
-    /// step.
+    /// The words are in raw memory instead of arrays, because debug builds would count references
+    /// and check bounds at every step.
     private let state: Words
     private var schedule: Words { state + 8 }
 
-    /// Returns the digest of some bytes, 32 bytes.
+    /// Returns the digest of bytes, which has 32 bytes.
     ///
     /// Cost: some nanoseconds per byte.
     static func digest(of bytes: some Collection<UInt8>) -> [UInt8] {
@@ -30,7 +30,7 @@ struct SHA256 {
             _ = words.initialize(from: firstState + [UInt32](repeating: 0, count: 64))
             return constants.withUnsafeBufferPointer { constants in
                 guard let constants = constants.baseAddress, let state = words.baseAddress else {
-                    preconditionFailure("Neither is empty.")
+                    preconditionFailure("Neither buffer is empty.")
                 }
                 let hash = SHA256(constants: constants, state: state)
                 whole.withUnsafeBytes { hash.absorb($0, upTo: blocks) }
@@ -42,8 +42,8 @@ struct SHA256 {
         }
     }
 
-    /// Returns the padded rest: the bytes, a one bit, zeros, and the length in bits as the last
-    /// eight bytes of a block.
+    /// Returns the padded rest of the bytes: the rest, a one bit, zeros, and the length in bits as
+    /// the last eight bytes of a block.
     private static func padded(_ rest: ArraySlice<UInt8>, length: Int) -> [UInt8] {
         var last = Array(rest) + [0x80]
         while last.count % 64 != 56 { last.append(0) }

@@ -1,9 +1,9 @@
 /// A 128-bit hash that never changes: it is the same in every process and on every machine.
 ///
 /// The algorithm is SipHash-2-4 with 128 bits of output (Aumasson and Bernstein, reference
-/// implementation's `siphash.c` with `outlen` 16) under a fixed key. The hash identifies contents
-/// (unique keys, models, saves). It does not protect against deliberate collisions, so its users
-/// verify what they find.
+/// implementation's `siphash.c` with `outlen` 16) under a fixed key. The hash identifies unique
+/// keys, models and saves. It does not protect against deliberate collisions, so code that finds
+/// something by its hash has to verify it.
 public struct StableHash: Hashable, Sendable, CustomStringConvertible {
     /// The first eight bytes of the digest, little-endian.
     package let first: UInt64

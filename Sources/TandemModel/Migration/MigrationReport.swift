@@ -1,15 +1,15 @@
 /// The effect of a model change on the stored objects, determined before anything is written.
 public struct MigrationReport: Hashable, Sendable {
-    /// One difference and its cost.
+    /// One difference, and the number of objects and values that it affects.
     public struct Item: Hashable, Sendable {
         /// The difference.
         public var difference: ModelDifference
-        /// The number of objects concerned.
+        /// The number of affected objects.
         public var objects: Int
-        /// The number of values that are lost or, for a dropped entity, of objects.
+        /// The number of lost values or, for a dropped entity, lost objects.
         public var lost: Int
 
-        /// Creates an item from a difference and its cost.
+        /// Creates an item.
         package init(_ difference: ModelDifference, objects: Int = 0, lost: Int = 0) {
             self.difference = difference
             self.objects = objects
@@ -56,7 +56,7 @@ public struct MigrationReport: Hashable, Sendable {
 
     /// The differences, in the order of names.
     public var items: [Item] = []
-    /// The new rules that stored objects violate, which prevents the change.
+    /// The new rules that stored objects violate; if there are any, the change is rejected.
     public var problems: [Problem] = []
     /// The number of objects that are rewritten.
     public var rewritten = 0
@@ -64,12 +64,12 @@ public struct MigrationReport: Hashable, Sendable {
     /// Creates an empty report.
     package init() {}
 
-    /// Whether the change is possible with the objects stored now.
+    /// Whether the change is possible with the currently stored objects.
     public var isPossible: Bool {
         problems.isEmpty && items.allSatisfy { $0.difference.effect != .impossible }
     }
 
-    /// The total number of values and objects lost.
+    /// The total number of lost values and objects.
     public var lost: Int { items.reduce(0) { $0 + $1.lost } }
 }
 

@@ -1,9 +1,10 @@
 extension Model {
-    /// Returns this model with all declarations of `declared`, and keeps what `declared` lacks.
+    /// Returns the model with all declarations of `declared` and those of this model that
+    /// `declared` lacks.
     ///
-    /// An app that knows only part of the model therefore does not remove the rest. If both models
-    /// declare something, `declared` takes precedence; ``differences(to:hasObjects:)`` determines
-    /// whether that is allowed.
+    /// An app that declares only part of the model therefore does not remove the rest. If both
+    /// models have a declaration, that of `declared` takes precedence;
+    /// ``differences(to:hasObjects:)`` determines whether that is allowed.
     package func adopting(_ declared: Model) -> Model {
         let renames = ModelRenames(from: self, to: declared)
         var model = renames.applied(to: self)
@@ -16,8 +17,8 @@ extension Model {
     /// Returns the declarations of this model that `store` lacks, for example because they were
     /// dropped.
     ///
-    /// Rules, defaults and delete rules may differ, but every declared entity and property has to
-    /// exist with the same type.
+    /// Rules, defaults and delete rules may differ: a declared entity or property is missing only
+    /// if it does not exist with the same type.
     package func missing(in store: Model) -> [ModelDifference] {
         let structure: Set<ModelDifference.Aspect> = [
             .parent, .type, .destination, .inverse, .toMany, .ordered,

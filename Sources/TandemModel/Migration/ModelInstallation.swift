@@ -3,7 +3,7 @@
 package struct ModelInstallation: Sendable {
     /// The compiled model.
     package var model: CompiledModel
-    /// The hash of the model that an app declared, if the installed model has more than that.
+    /// The hash of the model that an app declared, if the installed model has further declarations.
     package var declared: StableHash?
     /// The differences from the previous model, for readers of the journal.
     package var differences: [ModelDifference] = []

@@ -1,9 +1,8 @@
-/// Maps each value of a row to its source when the model changes; a pure function, as replay
-/// requires (law 6).
+/// The migration of an entity's rows to another model, which maps each slot to its source.
 ///
-/// Values are matched by name or rename hint. A value whose type changes is converted, and a
+/// Properties are matched by name or rename hint. A value whose type changes is converted, and a
 /// reference to a dropped entity becomes null. A required value that would be null becomes the
-/// default.
+/// default. The migration is a pure function of the row and the models, as replay requires (law 6).
 package struct RowMigration: Sendable {
     private struct Source {
         let slot: Int
@@ -49,7 +48,7 @@ package struct RowMigration: Sendable {
             guard let slot = sources[derivation.slot]?.slot else { continue }
             let before = old.derivations.first { $0.slot == slot }
             let source = sources[derivation.source]?.slot
-            // A relationship of the same name may have a different kind of link.
+            // A relationship with the same name may have links of another kind.
             let isSame = source.map { slot in
                 old.properties[slot].relationship?.linkID
                     == new.properties[derivation.source].relationship?.linkID

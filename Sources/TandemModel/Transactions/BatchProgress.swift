@@ -1,20 +1,20 @@
-/// The progress of a batch up to one of its transactions; a repeated batch resumes from it.
+/// The progress of a batch up to one of its transactions, from which a retried batch resumes.
 ///
-/// A batch processes each object once, in the order of references, so the last object describes its
-/// progress. The progress is part of the transaction, so even a store rebuilt from the journal has
-/// it. For a batch insert, the progress is the number of rows, and the transaction's content hash
+/// A batch processes each object once, in the order of references, so the last object describes the
+/// progress. The progress is part of the transaction, so a store rebuilt from the journal has it as
+/// well. For a batch insert, the progress is the number of rows, and the transaction's content hash
 /// identifies these rows.
 package struct BatchProgress: Hashable, Sendable {
-    /// The last object that was processed; a repeated batch continues with the next one.
+    /// The last processed object; a retried batch continues with the next one.
     ///
-    /// For a batch insert, this has tag and number 0.
+    /// For a batch insert, tag and number are 0.
     package var reached: ObjectReference
     /// The number of objects, or rows, processed so far, including those of earlier transactions.
     package var done: UInt64
     /// Whether the batch is complete.
     package var hasEnded: Bool
 
-    /// Creates the progress of a batch; the default is that of a batch that has not begun.
+    /// Creates the progress of a batch, by default that of a batch that has not begun.
     package init(
         reached: ObjectReference = ObjectReference(tag: 0, number: 0), done: UInt64 = 0,
         hasEnded: Bool = false

@@ -1,7 +1,7 @@
 /// The effect of a transaction on one object.
 ///
-/// A change holds everything needed to merge, show or undo it, and to evaluate a predicate on the
-/// object's own values before and after it.
+/// A change contains everything needed to merge, show or undo it, and to evaluate a predicate on
+/// the object's own values before and after the transaction.
 @usableFromInline package struct Change: Hashable, Sendable {
     /// The kind of a change.
     @usableFromInline package enum Kind: UInt8, Hashable, Sendable {
@@ -11,8 +11,8 @@
         case update
         /// The object was deleted.
         case delete
-        /// Only to-many relationships changed, because objects at their other ends did; the row is
-        /// unchanged.
+        /// Only to-many relationships changed, through changes of the objects at their other ends;
+        /// the row is unchanged.
         case touch
     }
 
@@ -60,7 +60,7 @@
 }
 
 extension Change {
-    /// Appends the change without its entity, which the chunk names.
+    /// Appends the change without its entity, which is that of the chunk.
     func encode(into writer: inout ByteWriter) {
         writer.uint8(kind.rawValue)
         writer.uint64(object.number)
@@ -120,7 +120,7 @@ extension Change {
         row?.hasBlobs(in: entity) ?? false || before.contains { $0.value.isOutside }
     }
 
-    /// Returns whether every part of a change from outside fits the entity.
+    /// Returns whether a decoded change fits the entity.
     package func isValid(for entity: CompiledEntity) -> Bool {
         let count = entity.properties.count
         guard entity.tag == object.tag, changed.isWithin(count),

@@ -1,5 +1,4 @@
-/// A decoder of a transaction's changes, one at a time, so that they need not all be kept in
-/// memory.
+/// A decoder of a transaction's changes, one at a time, so that they need not all be in memory.
 package struct ChangeReader: Sendable {
     private let bytes: [UInt8]
     private var chunks: ArraySlice<EncodedTransaction.Chunk>

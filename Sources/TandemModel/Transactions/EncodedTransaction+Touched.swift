@@ -5,13 +5,13 @@ extension EncodedTransaction {
         package var entities: [EntityTag]
         /// The numbers of the changed objects, in the order of their entities.
         package var objects: [ObjectNumber]
-        /// Microseconds since 1970.
+        /// The time of the save, in microseconds since 1970.
         package var time: Int64
     }
 
     /// Returns the index keys of an encoded transaction; nil if the bytes are not a transaction.
     ///
-    /// Cost: decoding the whole transaction.
+    /// Cost: decodes the whole transaction.
     package static func touched(by bytes: [UInt8]) -> Touched? {
         guard let transaction = try? EncodedTransaction(bytes: bytes) else { return nil }
         return try? transaction.touched()

@@ -1,8 +1,8 @@
-/// A transaction in its binary form, which the journal stores and sessions send.
+/// A transaction in its binary form, which is stored in the journal and sent to clients.
 ///
-/// The form is a header, a directory of chunks, and one self-contained chunk for each entity. A
-/// session that subscribes to some of the entities therefore gets a selection of chunks
-/// (``filtered(_:)``), without being encoded again.
+/// The form consists of a header, a directory of chunks, and one self-contained chunk for each
+/// entity. A transaction can therefore be reduced to some entities by selecting chunks
+/// (``filtered(_:)``), without encoding it again.
 ///
 ///     header    := length of header and directory (4) format (1) kind (1) position (8) time (8)
 ///                  uid (4) gid (4) pid (4) author context host unit save-id content-hash (16)
@@ -14,7 +14,8 @@
 ///
 /// Format 1 has neither exceptions nor progress. Format 2 has the exceptions
 /// (``Transaction/exceptions``). Format 3, for a transaction of a batch, has both
-/// (``Transaction/batch``). The writer chooses the shortest form that holds the transaction.
+/// (``Transaction/batch``). The writer chooses the lowest format that is sufficient for the
+/// transaction.
 @usableFromInline package struct EncodedTransaction: Hashable, Sendable {
     /// The bytes.
     package let bytes: [UInt8]
@@ -54,7 +55,7 @@
         }
     }
 
-    /// Decodes the self-declared name of the client that saved the transaction.
+    /// Decodes the self-declared name of the client that made the save.
     ///
     /// Cost: decodes the header. Throws ``CodingError``.
     package func author() throws(CodingError) -> String {
@@ -141,7 +142,7 @@
         let wanted = chunks.filter {
             $0.tag == 0 || ($0.tag != Self.blobsTag && isWanted($0.tag))
         }
-        // The transaction that ends a batch has no changes and concerns no session.
+        // The last transaction of a batch has no changes and concerns no session.
         if wanted.isEmpty { return nil }
         if wanted.count == chunks.count { return self }
         var body: [UInt8] = []
@@ -195,7 +196,7 @@
     /// Whether the transaction installs a model.
     package var isModel: Bool { bytes[5] == 1 }
 
-    /// Decodes only the header; the content of the result is empty.
+    /// Decodes the header only; the content of the result is empty.
     ///
     /// Throws ``CodingError``.
     package func decodedHeader() throws(CodingError) -> Transaction {

@@ -1,11 +1,11 @@
-/// An insert in a save that did not create a new object of its own.
+/// An insert whose result can't be derived from the transaction's inserted objects.
 package struct InsertException: Hashable, Sendable {
     /// The index of the insert among those of the save, from 0.
     package var index: Int
     /// The resulting object; nil if the same save deleted it.
     package var object: ObjectReference?
 
-    /// Creates an exception: the insert `index` resulted in `object`.
+    /// Creates an exception: the insert at `index` resulted in `object`.
     package init(index: Int, object: ObjectReference?) {
         self.index = index
         self.object = object
@@ -18,7 +18,7 @@ extension Transaction {
         changes.filter { $0.kind == .insert }.map(\.object).sorted()
     }
 
-    /// The object that results from each of the save's inserts, in order, or nil if there is none.
+    /// The object that each of the save's inserts resulted in, in order; nil if there is none.
     ///
     /// New objects, in the order of their numbers, fill the indexes between the exceptions. A save
     /// that inserts only new objects has no exceptions.
@@ -38,7 +38,7 @@ extension Transaction {
         }
     }
 
-    /// Returns the same transaction with the exceptions that result in these ``outcomes``.
+    /// Returns the transaction with the exceptions that result in the given ``outcomes``.
     package func withOutcomes(_ outcomes: [ObjectReference?]) -> Transaction {
         if outcomes.isEmpty, exceptions.isEmpty { return self }
         let inserted = Set(insertedObjects)

@@ -8,8 +8,8 @@
         case add
         /// The member gets a new rank if it is still a member; only in save requests.
         ///
-        /// A client that moves a member does not restore one that another save removed. Change sets
-        /// express a move as a removal and an addition.
+        /// Moving a member that another save has removed has no effect. In a change set, a move is
+        /// a removal and an addition.
         case place
     }
 

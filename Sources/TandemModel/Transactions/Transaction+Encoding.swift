@@ -1,5 +1,5 @@
 extension Transaction {
-    /// Returns the binary form; changes are sorted by entity and number first if necessary.
+    /// Returns the binary form; if necessary, changes are first sorted by entity and number.
     ///
     /// Cost: one pass over the changes; rows are copied unchanged.
     package func encoded() -> EncodedTransaction {
@@ -47,7 +47,7 @@ extension Transaction {
         batch?.encode(into: &writer)
     }
 
-    /// The shortest format that can hold the transaction.
+    /// The lowest format that is sufficient for the transaction.
     private var format: UInt8 { batch != nil ? 3 : exceptions.isEmpty ? 1 : 2 }
 
     private func encodePrincipal(into writer: inout ByteWriter) {

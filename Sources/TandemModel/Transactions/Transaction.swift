@@ -1,4 +1,4 @@
-/// The origin of a transaction, as reported by the kernel and declared by the client.
+/// The origin of a transaction: values reported by the kernel and names declared by the client.
 public struct Principal: Hashable, Sendable {
     /// The self-declared name, as shown by `tandem log`.
     public var author: String
@@ -57,16 +57,15 @@ public struct Principal: Hashable, Sendable {
     @usableFromInline package var saveID: [UInt8]
     /// The hash of the content that the client sent, without the numbers of new objects.
     package var contentHash: StableHash
-    /// The inserts that did not create new objects in the order of their numbers.
+    /// The inserts whose results can't be derived from the inserted objects.
     package var exceptions: [InsertException]
-    /// The progress of the batch to which the transaction belongs, whose id is ``saveID``; nil for
-    /// a save.
+    /// The progress of the batch with the id ``saveID``; nil if the transaction is that of a save.
     package var batch: BatchProgress?
     /// The content.
     @usableFromInline package var content: Content
-    /// The blobs that rows of this transaction refer to and that the store did not have before.
+    /// The blobs to which rows of this transaction refer and that the store did not have before.
     ///
-    /// They are in the journal, for replay, but are not sent to sessions.
+    /// Blobs are stored in the journal, for replay, but not sent to clients.
     package var blobs: [Blob] = []
 
     /// Creates a transaction.

@@ -1,10 +1,10 @@
-/// A reference to data or text that is too long for a row; the store has the content once, under
-/// its hash.
+/// A reference to data or text that is too long for a row; the content is stored once, under its
+/// hash.
 ///
-/// Rows, transactions and keys hold the reference instead of the content, which is fetched on
-/// demand. A reference begins with the first 64 bytes of the content, then the hash. Two references
-/// are therefore equal exactly if their contents are, and they sort by the first 64 bytes of their
-/// contents.
+/// Rows, transactions and keys contain the reference instead of the content, which is fetched on
+/// demand. A reference begins with the first 64 bytes of the content, followed by the hash. Two
+/// references are therefore equal exactly if the contents are, and sort by the first 64 bytes of
+/// the contents.
 ///
 ///     reference := first bytes (64) SHA-256 (32) length (4, little-endian)
 public struct BlobReference: Hashable, Sendable, CustomStringConvertible {
@@ -13,7 +13,7 @@ public struct BlobReference: Hashable, Sendable, CustomStringConvertible {
     /// The size of a reference in bytes.
     package static let byteCount = BlobReference.prefixBytes + BlobReference.tailBytes
     private static let prefixBytes = 64
-    /// The size of hash and length.
+    /// The size of hash and length, in bytes.
     static let tailBytes = 36
 
     /// The reference as it is stored in rows and keys.
@@ -23,7 +23,7 @@ public struct BlobReference: Hashable, Sendable, CustomStringConvertible {
     ///
     /// Cost: a SHA-256 of the content.
     package init(of content: [UInt8]) {
-        precondition(content.count > Self.inlineLimit, "Content this short belongs in the row.")
+        precondition(content.count > Self.inlineLimit, "Short content is stored in the row.")
         precondition(content.count <= UInt32.max, "A blob has at most 4 GiB.")
         var writer = ByteWriter(capacity: Self.byteCount)
         writer.raw(content.prefix(Self.prefixBytes))
@@ -61,7 +61,7 @@ public struct BlobReference: Hashable, Sendable, CustomStringConvertible {
         bytes.suffix(4).reversed().reduce(0) { $0 << 8 | Int($1) }
     }
 
-    /// Returns whether the length and the first bytes of the content match.
+    /// Returns whether the length and the first bytes of `content` match the reference.
     ///
     /// Content that matches and has the right hash is the content of this reference.
     package func fits(_ content: UnsafeRawBufferPointer) -> Bool {
@@ -84,9 +84,9 @@ public struct BlobReference: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// The content of a blob and the reference to it that rows hold.
+/// The content of a blob, and the reference to it that rows contain.
 package struct Blob: Hashable, Sendable {
-    /// The reference that rows hold.
+    /// The reference that rows contain.
     package let reference: BlobReference
     /// The content.
     package let content: [UInt8]
@@ -107,7 +107,8 @@ package struct Blob: Hashable, Sendable {
         writer.blob(content)
     }
 
-    /// Reads a blob without hashing it again: the checksum of the surrounding bytes is enough.
+    /// Reads a blob without hashing its content again, because the surrounding bytes have a
+    /// checksum.
     init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         let reference = try BlobReference(from: &reader)

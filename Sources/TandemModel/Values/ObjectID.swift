@@ -1,7 +1,7 @@
 /// The number of an object, unique in the store over all entities and never reused.
 public typealias ObjectNumber = UInt64
 
-/// The number of an entity in rows, links and change sets of one store.
+/// The number of an entity in the rows, links and change sets of a store.
 public typealias EntityTag = UInt16
 
 /// A reference to an object as rows and links store it: entity tag and number, 10 bytes.
@@ -23,10 +23,10 @@ public struct ObjectReference: Hashable, Sendable, Comparable {
     public static func < (a: ObjectReference, b: ObjectReference) -> Bool { a.number < b.number }
 }
 
-/// The permanent identity of an object, fixed when the object is inserted.
+/// The permanent identity of an object, assigned when the object is inserted.
 ///
-/// Ids are values that can be passed between contexts, processes and files. They print as
-/// `Team/33`.
+/// Ids are values that can be passed between contexts and processes, and stored in files. The
+/// printed form is `Team/33`.
 ///
 ///     let id = ObjectID("Team/33")
 public struct ObjectID: Hashable, Sendable, Comparable, LosslessStringConvertible {
@@ -80,10 +80,10 @@ public struct ObjectID: Hashable, Sendable, Comparable, LosslessStringConvertibl
     public func hash(into hasher: inout Hasher) { hasher.combine(number) }
 }
 
-/// Coding as the printed form, `Team/33`; Swift's `#Predicate` requires captured values to be
+/// Ids are coded as their printed form, `Team/33`; `#Predicate` requires captured values to be
 /// codable.
 extension ObjectID: Codable {
-    /// Reads the text; throws `DecodingError` for anything else.
+    /// Reads the printed form; throws `DecodingError` for anything else.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         let text = try container.decode(String.self)
@@ -94,7 +94,7 @@ extension ObjectID: Codable {
         self = id
     }
 
-    /// Writes the text.
+    /// Writes the printed form.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(description)

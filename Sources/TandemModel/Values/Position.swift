@@ -13,7 +13,7 @@ public struct Position: Hashable, Sendable, Comparable, LosslessStringConvertibl
     public var log: LogID
     /// The epoch, which increases when transactions that clients have seen may have been lost.
     ///
-    /// That can happen in a restore or a recovery.
+    /// Transactions can be lost in a restore or a recovery.
     public var epoch: UInt32
     /// The number of the last transaction included; 0 means before the first.
     public var number: UInt64

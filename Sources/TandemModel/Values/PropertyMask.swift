@@ -81,7 +81,7 @@
 }
 
 extension PropertyMask: Sequence {
-    /// An iterator over the slots in ascending order, which allocates nothing.
+    /// An iterator over the slots in ascending order, without allocations.
     @usableFromInline package struct Iterator: IteratorProtocol {
         @usableFromInline var rest: PropertyMask
 

@@ -1,8 +1,8 @@
 /// The sort key of a member of an ordered to-many relationship, compared byte by byte.
 ///
 /// A rank is a binary fraction between 0 and 1 without trailing zeros, of at most ``byteLimit``
-/// bytes. Another rank exists between any two. Members of equal rank are sorted by number. Ranks
-/// are chosen by ``between(_:_:count:limit:)`` and stored in change sets and in the store.
+/// bytes. Another rank exists between any two. Members of equal rank are sorted by number. New
+/// ranks are computed by ``between(_:_:count:limit:)``.
 ///
 ///     let ranks = Rank.between(nil, nil, count: 2)        // of a list that was empty
 ///     let middle = Rank.between(ranks?[0], ranks?[1])     // of a member inserted between the two
@@ -45,11 +45,11 @@ extension Rank {
     /// The distance between ranks at the ends of a list, as a number in their first four bytes.
     private static let step: UInt64 = 16
 
-    /// Returns ranks in ascending order, evenly spread strictly between two others.
+    /// Returns ascending ranks, evenly spread between two others.
     ///
-    /// Nil for `low` or `high` means an end of the list. The result is nil if there is no room for
-    /// ranks of at most `limit` bytes, or if `low` is not below `high`. Cost: linear in `count`,
-    /// and in the length of the common prefix.
+    /// If `low` or `high` is nil, the ranks extend that end of the list. The result is nil if there
+    /// are not enough ranks of at most `limit` bytes, or if `low` is not below `high`. Cost: linear
+    /// in `count` and in the length of the common prefix.
     package static func between(
         _ low: Rank?, _ high: Rank?, count: Int = 1, limit: Int = byteLimit
     ) -> [Rank]? {
@@ -62,8 +62,8 @@ extension Rank {
         return nil
     }
 
-    /// Returns ranks that extend an end of the list in steps; nil if neither end is open or there
-    /// is no room.
+    /// Returns ranks that extend an end of the list in steps; nil if neither end is nil, or if the
+    /// end has no room.
     private static func counted(_ low: Rank?, _ high: Rank?, _ count: Int) -> [Rank]? {
         guard low == nil || high == nil, let count = UInt32(exactly: count) else { return nil }
         let all = UInt64(count) * step

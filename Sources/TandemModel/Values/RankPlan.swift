@@ -3,25 +3,25 @@ import Algorithms
 /// An assignment of ranks to members of an ordered relationship that results in the requested
 /// order.
 ///
-/// A longest run of members that are already in order keeps its ranks; the others get new ones in
-/// between. If these would be long, neighbours get new ranks too. The result depends only on the
-/// members and their ranks.
+/// A longest run of members that are already in order keeps its ranks, and the other members get
+/// new ranks in between. If these would be long, neighbours get new ranks as well. The result
+/// depends only on the members and their ranks.
 ///
 ///     let plan = RankPlan([(a, rankOfA), (c, nil), (b, rankOfB)])
 ///     plan.changed                                        // [c: a rank between the two]
 package struct RankPlan: Sendable {
-    /// A member and its present rank; nil if it has none yet.
+    /// A member and its current rank; nil if it has none yet.
     package typealias Place = (member: ObjectReference, rank: Rank?)
 
-    /// The ranks of the members that are moved or added.
+    /// The new ranks, by member.
     package private(set) var changed: [ObjectReference: Rank] = [:]
     private let places: [Place]
-    /// The members, by index, that keep their ranks.
+    /// For each index, whether the member keeps its rank.
     private var keeps: [Bool]
 
     /// Creates a plan for distinct members in the requested order.
     ///
-    /// Cost: O(n log n); parts that are already in order cost little.
+    /// Cost: O(n log n), but little for members that are already in order.
     package init(_ places: [Place]) {
         self.places = places
         keeps = Self.longestRun(places)
@@ -54,7 +54,7 @@ package struct RankPlan: Sendable {
                 }
                 return run.upperBound
             }
-            // A list that exhausts all ranks would have more members than can be counted.
+            // There are more ranks than a list can have members.
             precondition(!isWhole, "\(places.count) members are too many to be ranked.")
             run = widened(run, by: neighbours)
             neighbours *= 2
@@ -73,14 +73,15 @@ package struct RankPlan: Sendable {
         changed[places[place].member] ?? places[place].rank
     }
 
-    /// Returns the run with neighbours on either side; it ends before a member that keeps its rank.
+    /// Returns the run extended by neighbours on either side, and up to the next member that keeps
+    /// its rank.
     private func widened(_ run: Range<Int>, by count: Int) -> Range<Int> {
         let low = max(0, run.lowerBound - count)
         let high = min(places.count, run.upperBound + count)
         return low..<(keeps[high...].firstIndex(of: true) ?? places.count)
     }
 
-    /// Marks a longest run of members that are in order.
+    /// Returns flags that mark a longest run of members in order.
     private static func longestRun(_ places: [Place]) -> [Bool] {
         var kept = [Bool](repeating: false, count: places.count)
         var tails: [Int] = []

@@ -187,7 +187,7 @@ struct PatternParser {
         return set
     }
 
-    /// Reads one character of a set, or an escape.
+    /// Reads one character or escape of a set.
     private mutating func member() throws(PatternError) -> ScalarSet {
         guard let scalar = peek else { throw error("a closing ] is missing") }
         index += 1
@@ -207,7 +207,7 @@ extension ScalarSet {
     /// Letters, digits and `_`.
     fileprivate static let word = ScalarSet(class: "w") ?? ScalarSet()
 
-    /// The number of the only character, or nil if there are more.
+    /// The number of the only character; nil unless the set has exactly one.
     fileprivate var single: UInt32? {
         guard ranges.count == 1, ranges[0].lowerBound == ranges[0].upperBound else { return nil }
         return ranges[0].lowerBound

@@ -1,10 +1,11 @@
 /// A regular expression that matches whole texts, in time linear in the text.
 ///
-/// Matching is by Unicode scalar. Characters can be letters, `.` (anything but a line feed),
-/// `[a-z]`, `[^a-z]`, `\d \w \s \D \W \S` (of ASCII), `\n \r \t`, or a backslash before any
-/// punctuation mark. Operators are groups `(…)` and `(?:…)`, `|`, `* + ? {2} {2,} {2,4}`, and `^`,
-/// `$`. Unsupported syntax (lookaround, backreferences, `\b`, `\p`) is rejected by name, never
-/// misinterpreted.
+/// Matching is by Unicode scalar. A pattern consists of
+/// - characters: literal ones, `.` (any but a line feed), `[a-z]`, `[^a-z]`, `\d \w \s \D \W \S`
+///   (of ASCII), `\n \r \t`, and a backslash before a punctuation mark;
+/// - operators: groups `(…)` and `(?:…)`, `|`, `* + ? {2} {2,} {2,4}`, `^` and `$`.
+///
+/// Other syntax (lookaround, backreferences, `\b`, `\p`) is rejected with an error that names it.
 ///
 ///     let pattern = try TextPattern("[A-Z]{3}-\\d+")
 ///     pattern.matches("CMR-9")    // true
@@ -13,7 +14,7 @@ package struct TextPattern: Hashable, Sendable {
     package static let lengthLimit = 1_000
     /// The maximum number of instructions of a pattern, with all repetitions unrolled.
     package static let sizeLimit = 2_000
-    /// The maximum number of steps for matching a text; they take tens of milliseconds.
+    /// The maximum number of steps for matching a text, which take tens of milliseconds.
     package static let stepLimit = 4_000_000
 
     enum Instruction: Hashable, Sendable {
@@ -28,7 +29,7 @@ package struct TextPattern: Hashable, Sendable {
     package let text: String
     private let program: [Instruction]
 
-    /// Parses a pattern; the error gives the problem and the number of the character.
+    /// Parses a pattern; the error has the problem and the number of the character.
     package init(_ text: String) throws(PatternError) {
         self.text = text
         var parser = PatternParser(text)
@@ -63,7 +64,7 @@ package struct TextPattern: Hashable, Sendable {
         return threads.hasMatched
     }
 
-    /// The instructions of the program that are active at one character of the text.
+    /// The instructions that are active at one character of the text.
     private struct Threads {
         let program: [Instruction]
         private(set) var hasMatched = false
@@ -87,7 +88,7 @@ package struct TextPattern: Hashable, Sendable {
             return taken
         }
 
-        /// Follows all instructions that consume no character; returns the number of steps.
+        /// Follows all instructions that consume no character, and returns the number of steps.
         mutating func go(from place: Int, isBeginning: Bool, isEnd: Bool) -> Int {
             var steps = 0
             waiting.append(place)

@@ -1,10 +1,11 @@
-/// A reference to a text that is too long for a row; the store has its UTF-8 once, as ``blob``.
+/// A reference to a text that is too long for a row; its UTF-8 is stored once, as ``blob``.
 ///
-/// Rows, transactions and keys hold the reference instead of the text, which is fetched on demand.
-/// A reference begins with the first 512 bytes of the text, followed by a byte that no text
-/// contains, then the hash. A long text therefore equals only itself, and has the same index keys
-/// as the whole text (index keys are cut before 512 bytes). It sorts by code point within the first
-/// 512 bytes; among texts with the same beginning, the short ones sort first.
+/// Rows, transactions and keys contain the reference instead of the text, which is fetched on
+/// demand. A reference begins with the first 512 bytes of the text, followed by a byte that no text
+/// contains, and the hash. References are therefore equal only if the texts are, and have the same
+/// index keys as the texts, because index keys are truncated before 512 bytes. A reference sorts by
+/// the first 512 bytes of the text. Among texts with equal first bytes, references sort after the
+/// texts that are stored in rows, and by hash.
 ///
 ///     reference := first bytes (512) FF SHA-256 (32) length (4, little-endian)
 public struct TextReference: Hashable, Sendable, CustomStringConvertible {
@@ -54,7 +55,7 @@ public struct TextReference: Hashable, Sendable, CustomStringConvertible {
     /// The length of the text in bytes.
     public var length: Int { bytes.suffix(4).reversed().reduce(0) { $0 << 8 | Int($1) } }
 
-    /// Returns whether the length and the first bytes of the content match.
+    /// Returns whether the length and the first bytes of `content` match the reference.
     ///
     /// Content that matches and has the right hash is the text of this reference.
     package func fits(_ content: [UInt8]) -> Bool {
@@ -64,7 +65,7 @@ public struct TextReference: Hashable, Sendable, CustomStringConvertible {
     /// The hash in hexadecimal, as tools print it.
     public var description: String { blob.description }
 
-    /// The beginning up to the last whole code point, followed by the hash; unique to the text.
+    /// The beginning of the text, followed by the hash, which makes the name unique.
     package var name: String {
         var end = Self.beginningBytes
         while end > 0, bytes[end - 1] & 0xc0 == 0x80 { end -= 1 }

@@ -1,8 +1,8 @@
 import FoundationEssentials
 
 extension Value: CustomStringConvertible {
-    /// A readable text: `null`, `true`, `4`, a whole text without quotes, a date in ISO 8601
-    /// without fractions of a second, the length of data, `#7` for a reference.
+    /// A readable form: `null`, `true`, `4`, a text without quotes, a date in ISO 8601 without
+    /// fractions of a second, the length of data, `#7` for a reference.
     public var description: String {
         switch self {
         case .null: "null"

@@ -1,6 +1,5 @@
 extension Value {
-    /// Returns the value as JSON for a message: at most `most` characters, and an ellipsis if there
-    /// is more.
+    /// Returns the value as JSON for a message, truncated to `most` characters and an ellipsis.
     ///
     /// Cost: proportional to the result, however long the value is.
     package func excerpt(_ most: Int = 200) -> String {

@@ -1,11 +1,11 @@
 import FoundationEssentials
 
-/// Attribute values as JSON, by the rules of the bridge, which apply to all JSON in Tandem.
+/// Attribute values as JSON, by the rules of the bridge, which apply to all JSON of Tandem.
 extension Value {
     /// Reads a value of `type`; returns nil if the JSON does not fit.
     ///
-    /// Dates are ISO 8601 with a zone or seconds since 1970; data is base64; uuid, url and decimal
-    /// are strings. An integer is accepted for a double, an integer in range for a decimal.
+    /// Dates are seconds since 1970, or ISO 8601 with a zone; data is base64; uuid, url and decimal
+    /// are strings. An integer is accepted for a double and, if it is in range, for a decimal.
     /// Infinite doubles are the strings `Infinity` and `-Infinity`.
     package init?(json: JSON, type: AttributeType) {
         switch (type, json) {
@@ -47,8 +47,8 @@ extension Value {
     /// `{"blob": SHA-256, "bytes": LENGTH}`.
     ///
     /// JSON has no infinite numbers: they are written as the strings `Infinity` and `-Infinity`,
-    /// which can be read again. NaN is written as `NaN`, which no attribute accepts. A reference
-    /// requires the model and is written by the caller.
+    /// and accepted in that form. NaN is written as `NaN`, which no attribute accepts. References
+    /// have to be written by the caller, because their form requires the model.
     package var json: JSON {
         switch self {
         case .null: .null
@@ -111,8 +111,8 @@ enum ISODate {
 extension Substring {
     /// Whether the whole text is a number such as `-12.50` or `1e3`.
     ///
-    /// `Decimal` accepts a text that only begins with a number, and `Double` accepts other
-    /// notations, such as `0x10` and `inf`.
+    /// The check is needed because `Decimal` accepts a text that only begins with a number, and
+    /// `Double` accepts other notations, such as `0x10` and `inf`.
     package var isDecimalNumber: Bool {
         var rest = utf8
         func consumeDigits() -> Int {

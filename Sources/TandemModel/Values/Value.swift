@@ -2,8 +2,8 @@ public import FoundationEssentials
 
 /// The value of an attribute or of a to-one relationship.
 ///
-/// Dates are seconds since 1970; urls and decimals are held as their text. Values are compared as
-/// stored, so that the daemon and the clients agree bit for bit.
+/// Dates are numbers of seconds since 1970, and URLs are texts, so that values are compared in the
+/// same way in the daemon and in all clients.
 public enum Value: Hashable, Sendable {
     /// No value.
     case null
@@ -44,7 +44,7 @@ public enum Value: Hashable, Sendable {
         if case .reference(let reference) = self { reference } else { nil }
     }
 
-    /// The attribute type that holds this value; nil for null and references.
+    /// The type of attributes with this value; nil for null and references.
     public var type: AttributeType? {
         switch self {
         case .null, .reference: nil
@@ -60,7 +60,7 @@ public enum Value: Hashable, Sendable {
         }
     }
 
-    /// The value as rows hold it: data and texts beyond ``BlobReference/inlineLimit`` as
+    /// The value as stored in rows: data and texts beyond ``BlobReference/inlineLimit`` as
     /// references.
     ///
     /// Cost: a SHA-256 of such a value.
@@ -74,7 +74,7 @@ public enum Value: Hashable, Sendable {
         }
     }
 
-    /// Whether a row has only a reference to the content.
+    /// Whether the value is a reference to content stored outside the row.
     var isOutside: Bool {
         switch self {
         case .blob, .longText: true
@@ -82,7 +82,7 @@ public enum Value: Hashable, Sendable {
         }
     }
 
-    /// The reference to the content that is stored outside the row; nil for all other values.
+    /// The reference to content stored outside the row; nil for all other values.
     package var outside: BlobReference? {
         switch self {
         case .blob(let blob): blob
@@ -91,13 +91,14 @@ public enum Value: Hashable, Sendable {
         }
     }
 
-    /// Returns the value with the content that was fetched through ``outside``.
+    /// Returns the value with its content, which was fetched by the reference ``outside``.
     @usableFromInline package func whole(_ content: [UInt8]) -> Value {
         if case .longText = self { return .string(String(decoding: content, as: UTF8.self)) }
         return .data(content)
     }
 
-    /// The bytes by which data is compared: the content, or the reference if a row would hold one.
+    /// The bytes by which data is compared: the content, or the reference if it is stored outside
+    /// the row.
     public var dataBytes: [UInt8]? {
         switch inRow {
         case .data(let bytes): bytes

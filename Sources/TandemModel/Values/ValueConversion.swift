@@ -2,8 +2,8 @@ import FoundationEssentials
 
 /// The conversion of values when an attribute's type is changed.
 ///
-/// It is a pure function of the value, as replay requires (law 6). A value that can't be converted
-/// becomes null.
+/// The conversion is a pure function of the value, as replay requires (law 6). A value that can't
+/// be converted becomes null.
 package struct ValueConversion: Hashable, Sendable {
     /// The type before.
     package let from: AttributeType
@@ -29,14 +29,14 @@ package struct ValueConversion: Hashable, Sendable {
         }
     }
 
-    /// A description of the conversion, and of its effect on values that can't be converted.
+    /// A description of the conversion and of its effect on values that can't be converted.
     package var summary: String {
         switch (from, to) {
         case (_, .string): "values are converted to their text"
         case (.string, _): "texts are parsed as \(to.rawValue), others are lost"
         case (.int, .bool): "0 and 1 become false and true, others are lost"
         case (.date, _), (_, .date): "as seconds since 1970"
-        case (_, .int): "whole numbers in range stay, others are lost"
+        case (_, .int): "whole numbers in range are kept, others are lost"
         case (.decimal, .double): "rounded to the nearest double"
         default: "numbers are kept"
         }

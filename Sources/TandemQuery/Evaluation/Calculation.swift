@@ -1,8 +1,7 @@
 import FoundationEssentials
 import TandemModel
 
-/// Arithmetic on values: integers stay integers, decimals stay decimals, and other numbers become
-/// doubles.
+/// Arithmetic on values, with integers for integers, decimals for decimals, and doubles otherwise.
 enum Calculation {
     static func apply(_ op: Arithmetic, _ a: Value, _ b: Value) -> Value {
         switch (a, b) {
@@ -30,7 +29,7 @@ enum Calculation {
 
     private static func apply(_ op: Arithmetic, _ a: Decimal, _ b: Decimal) -> Value {
         if op == .divide, b == 0 { return .null }
-        // Foundation adds the exponents as eight-bit integers, and traps on overflow.
+        // Foundation adds the exponents as eight-bit integers, and traps if the sum overflows.
         if op == .multiply, !(-128...127).contains(a.exponent + b.exponent) { return .null }
         let result =
             switch op {

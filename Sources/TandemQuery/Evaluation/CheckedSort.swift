@@ -1,6 +1,7 @@
-/// A sort that calls a check periodically, so that a long sort can be paused or ended.
+/// A sort that calls a check periodically, so that a long sort can be paused or cancelled.
 ///
-/// The interval spans the sorts of one value, so that many short sorts are checked too.
+/// Comparisons are counted across all sorts of a value, so that many short sorts are checked as
+/// well.
 @usableFromInline package struct CheckedSort {
     /// The number of comparisons since the last check.
     @usableFromInline var comparisons = 0
@@ -8,13 +9,14 @@
     /// The number of comparisons between two checks, about a millisecond.
     @inlinable package static var interval: Int { 1 << 16 }
 
-    /// The number of elements up to which a sort is too short for a check within it.
+    /// The number of elements up to which a sort is not interrupted by a check.
     @inlinable package static var uncheckedElements: Int { 1 << 14 }
 
     /// Creates a sort that has made no comparisons.
     @inlinable package init() {}
 
-    /// Sorts elements; throws the errors of the check, with the elements in any order.
+    /// Sorts elements; throws the errors of the check, leaving the elements in an unspecified
+    /// order.
     ///
     /// Public, because the compiler does not specialize package generics for another module's
     /// elements, and this sort then takes three times as long.
@@ -26,7 +28,7 @@
     ) throws(Failure) where Elements: MutableCollection & RandomAccessCollection, Failure: Error {
         let count = elements.count
         guard count > Self.uncheckedElements else {
-            // Counting would cost as much as the comparisons.
+            // Counting comparisons would cost as much as the comparisons themselves.
             elements.sort(by: precedes)
             comparisons += count * (Int.bitWidth - count.leadingZeroBitCount)
             guard comparisons >= Self.interval else { return }

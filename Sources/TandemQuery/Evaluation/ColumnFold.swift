@@ -1,15 +1,14 @@
 package import TandemModel
 
-/// The aggregation of a value fetch, which makes rows from objects that are added in the request's
-/// order.
+/// The aggregation of a value fetch: objects are added in the request's order, and result in rows.
 ///
 ///     var fold = ColumnFold(columns)
 ///     for object in objects { fold.add(columns.values(object, row, reader)) }
 ///     let rows = try fold.rows(reader, check)
 ///
-/// Values are equal if they sort equally: 0.0 equals -0.0; 1 and 1.0 never occur in one column.
-/// Sums do not depend on the order of objects. Cost: each object is visited once; memory is needed
-/// for the rows, and for the numbers that are summed.
+/// Values are equal if their sort keys are: 0.0 equals -0.0, and 1 and 1.0 never occur in the same
+/// column. Sums do not depend on the order of objects. Cost: each object is visited once. Memory:
+/// the rows, and all numbers that are summed.
 package struct ColumnFold {
     private let columns: CompiledColumns
     /// The rows of objects, or the groups found so far.
@@ -25,7 +24,7 @@ package struct ColumnFold {
         var cells: [Cell]
     }
 
-    /// An unfinished value of a row.
+    /// The value of a column while objects are added.
     fileprivate enum Cell {
         case value(Value)
         case count(Int64)
@@ -36,14 +35,14 @@ package struct ColumnFold {
     /// Creates a fold without rows.
     package init(_ columns: CompiledColumns) {
         self.columns = columns
-        // Without `groupBy`, all objects are one group, which exists even if there are no objects.
+        // Without `groupBy`, all objects form one group, even if there are none.
         if columns.columns.isGrouped, columns.columns.groupBy.isEmpty {
             known[[]] = 0
             groups.append(Group(key: [], cells: begin(nil)))
         }
     }
 
-    /// Adds an object by the values of its key paths.
+    /// Adds an object, given the values of its key paths.
     package mutating func add(_ values: [Value]) {
         if columns.columns.isGrouped { return addToGroup(values) }
         let row = columns.places.map { place in place.map { values[$0] } ?? .null }
@@ -55,10 +54,10 @@ package struct ColumnFold {
         groups.append(Group(key: [], cells: row.map { .value($0) }))
     }
 
-    /// Returns the rows after condition, offset and limit, in order.
+    /// Returns the rows in order, after applying the condition, offset and limit.
     ///
-    /// The result is nil if the reader does not hold a text that the condition on groups needs.
-    /// Calls `check` periodically, and throws its errors.
+    /// The result is nil if the reader lacks a text that the condition on groups needs. Calls
+    /// `check` periodically, and throws its errors.
     package func rows<R: GraphReader & ~Copyable, Failure>(
         _ reader: borrowing R, _ check: () throws(Failure) -> Void
     ) throws(Failure) -> [[Value]]? {
@@ -76,8 +75,8 @@ package struct ColumnFold {
             if columns.columns.isDistinct { rows = Self.distinct(rows) }
         } else {
             rows = groups.map { $0.cells.map(\.whole) }
-            // Without groups and distinct rows, offset and limit were applied when the objects were
-            // fetched.
+            // If rows are neither grouped nor distinct, offset and limit were applied when the
+            // objects were fetched.
             guard columns.columns.isDistinct else { return rows }
         }
         let rest = rows.dropFirst(max(0, columns.request.offset))
@@ -131,8 +130,8 @@ package struct ColumnFold {
         return keyed.map(\.group)
     }
 
-    /// Returns whether a column has doubles: a sum of integers that overflows becomes one, and
-    /// others in the column may be integers.
+    /// Returns whether a column has a double; sums of integers become doubles only if they
+    /// overflow.
     private func hasDoubles(_ column: Int) -> Bool {
         groups.contains { if case .double = $0.cells[column].whole { true } else { false } }
     }
@@ -156,7 +155,7 @@ package struct ColumnFold {
 }
 
 extension ColumnFold.Cell {
-    /// Adds an object's value; nil if only objects are counted.
+    /// Adds an object's value, which is nil if only objects are counted.
     fileprivate mutating func add(_ value: Value?) {
         switch self {
         case .value: break
@@ -166,7 +165,7 @@ extension ColumnFold.Cell {
             self = .extreme(aggregate, Calculation.aggregate(aggregate, [best, value]))
         case .numbers(let aggregate, var numbers):
             guard let value, !value.isNull else { return }
-            // Otherwise the array would have two owners and be copied for each added number.
+            // With a second reference in `self`, the array would be copied for each added number.
             self = .count(0)
             numbers.append(value)
             self = .numbers(aggregate, numbers)
@@ -183,14 +182,14 @@ extension ColumnFold.Cell {
 }
 
 extension Value {
-    /// The value with an integer converted to a double.
+    /// The value, converted to a double if it is an integer.
     fileprivate var asDouble: Value {
         if case .int(let number) = self { .double(Double(number)) } else { self }
     }
 }
 
 extension Value {
-    /// The size of a text or of data in bytes.
+    /// The size of a text or data in bytes; 0 for other values.
     fileprivate var contentBytes: Int {
         switch self {
         case .string(let text), .url(let text): text.utf8.count

@@ -4,15 +4,14 @@ package import TandemModel
 package struct CompiledColumns: Sendable {
     /// The columns as declared.
     package let columns: FetchColumns
-    /// The request for the objects; its refresh key paths are the ones that columns and groups
-    /// read.
+    /// The request for the objects; its refresh key paths are those of the columns and groups.
     package let objects: CompiledRequest
     let request: FetchDescriptor
     /// The index of each column's value among the key paths; nil for the number of objects.
     let places: [Int?]
     /// The indexes of the values by which objects are grouped.
     let groupPlaces: [Int]
-    /// The number of columns that are sums or averages, which keep every number.
+    /// The number of columns with sums or averages, for which every number is kept.
     let summed: Int
     /// The columns by which groups are sorted.
     let order: [(column: Int, key: SortComponent)]
@@ -23,12 +22,12 @@ package struct CompiledColumns: Sendable {
     ///
     /// Throws ``TandemError``:
     /// - everything that ``CompiledRequest`` throws
-    /// - `usage` for no columns, too many columns, or a column that occurs twice
-    /// - `usage` for a column that is neither an aggregate nor one of the grouping key paths, a sum
-    ///   of anything but numbers, or a key path to many objects
-    /// - `usage` for groups sorted by something other than a column, or for a condition on groups
-    ///   without groups
-    /// - `invalidPredicate` for a condition on groups over something other than columns
+    /// - `usage` for no columns, too many columns or a repeated column
+    /// - `usage` for a column that is neither an aggregate nor grouped by, a sum of values that are
+    ///   not numbers, or a to-many key path
+    /// - `usage` for a sort key of groups that is not a column, or a condition on groups if there
+    ///   are no groups
+    /// - `invalidPredicate` for a condition on groups with a name that is not a column
     package init(
         _ columns: FetchColumns, of request: FetchDescriptor, in model: CompiledModel
     ) throws(TandemError) {
@@ -38,7 +37,7 @@ package struct CompiledColumns: Sendable {
             throw Self.misuse("a fetch of values needs 1 to \(most) columns")
         }
         guard Set(columns.columns).count == columns.columns.count else {
-            throw Self.misuse("a column occurs twice; name each once")
+            throw Self.misuse("a column occurs twice; name each column once")
         }
         var keyPaths = columns.groupBy
         for column in columns.columns {
@@ -134,8 +133,8 @@ package struct CompiledColumns: Sendable {
         TandemError(.usage, String(message.prefix(500)))
     }
 
-    /// Returns the values of the key paths from an object, in order; nil if the reader does not
-    /// hold one.
+    /// Returns the values of the key paths of an object, in order; nil if the reader lacks an
+    /// object on a path.
     package func values<R: GraphReader & ~Copyable>(
         _ object: ObjectReference, _ row: Row, _ reader: borrowing R
     ) -> [Value]? {

@@ -3,12 +3,11 @@ import TandemModel
 /// A condition on groups, resolved against the columns of a fetch.
 ///
 /// A group is evaluated like an object: its values form a row of an entity with an attribute for
-/// each column. Everything that predicates support therefore works for groups too, with the same
-/// code.
+/// each column. The evaluator of predicates is therefore used for groups as well.
 struct CompiledHaving: Sendable {
     private let exact: GroupForm
-    /// The condition with integer sums as doubles, for groups whose sum overflows an integer; nil
-    /// without such columns.
+    /// The condition with sums of integers as doubles, for groups with a sum that overflows an
+    /// integer; nil without such columns.
     private let wide: GroupForm?
     private let sums: [Int]
 
@@ -36,7 +35,7 @@ struct CompiledHaving: Sendable {
 
     /// Returns whether a group with these values, one per column, satisfies the condition.
     ///
-    /// The result is nil if it depends on a text that the reader does not hold.
+    /// The result is nil if it depends on a text that the reader lacks.
     func matches<R: GraphReader & ~Copyable>(_ values: [Value], _ reader: borrowing R) -> Bool? {
         let isWide = sums.contains { if case .double = values[$0] { true } else { false } }
         return (isWide ? wide ?? exact : exact).matches(values, reader)
@@ -81,7 +80,7 @@ private struct GroupForm: Sendable {
     }
 }
 
-/// The names of the attributes that represent columns, whose own names can be any text.
+/// The names of the attributes that represent columns; the columns' own names can be any text.
 private struct ColumnNames {
     let columns: [FetchColumn]
 
@@ -139,7 +138,7 @@ private struct ColumnNames {
                 + columns.map(\.description).joined(separator: ", "))
     }
 
-    /// Returns an error in terms of the columns' own names.
+    /// Returns an error whose message has the columns' own names.
     func spoken(_ error: TandemError) -> TandemError {
         var error = error
         error.offset = nil
@@ -151,7 +150,7 @@ private struct ColumnNames {
 }
 
 extension OperandType {
-    /// The type of an attribute with such values; nil for objects, which can't be compared.
+    /// The type of an attribute for values of this type; nil for objects, which can't be compared.
     fileprivate var attributeType: AttributeType? {
         switch self {
         case .attribute(let type): type
@@ -162,8 +161,8 @@ extension OperandType {
 }
 
 extension Value {
-    /// Returns the value converted to a column's type: an empty sum is an integer, whatever the
-    /// column's type.
+    /// Returns the value converted to a column's type; an empty sum is an integer whatever that
+    /// type is.
     fileprivate func asColumn(_ type: AttributeType) -> Value {
         switch (self, type) {
         case (.int(let number), .double): .double(Double(number))

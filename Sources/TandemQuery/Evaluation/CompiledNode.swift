@@ -13,19 +13,19 @@ indirect enum PredicateNode: Sendable {
 struct ComparisonNode: Sendable {
     /// The right side, precomputed if it is constant.
     enum Right: Sendable {
-        /// A value that is not text.
+        /// A value other than a text.
         case value(Value)
-        /// A folded text.
+        /// A text, folded in advance.
         case text(TextTest)
         /// The lower and upper bound.
         case between(Operand, Operand)
         /// A constant list.
         case members(Membership)
-        /// A list with key paths in it.
+        /// A list that contains key paths.
         case list([Operand])
         /// The values of a to-many path.
         case collection(Operand)
-        /// Anything else.
+        /// Any other operand.
         case operand(Operand)
     }
 
@@ -34,7 +34,7 @@ struct ComparisonNode: Sendable {
     var right: Right
     var options: Comparison.Options
     var quantifier: Comparison.Quantifier
-    /// The column, if the left side is a plain column of the object's own row.
+    /// The slot, if the left side is a column of the object's own row.
     var ownSlot: Int?
 }
 
@@ -58,14 +58,14 @@ indirect enum CollectionNode: Sendable {
 enum Membership: Sendable {
     /// Integers, for an integer column.
     case integers(Set<Int64>)
-    /// Objects, keyed by number, which identifies them whatever entity is given.
+    /// Objects by number; the given entities are ignored.
     case objects([ObjectNumber: ObjectReference])
     /// Folded texts in UTF-8.
     case texts(Set<[UInt8]>)
-    /// Anything else.
+    /// Any other values.
     case values([Value])
 
-    /// Prepares a list without nulls for values of a type.
+    /// Creates the lookup in a list without nulls for values of a type.
     init(_ values: [Value], _ type: OperandType, _ options: Comparison.Options) {
         let integers = values.compactMap { if case .int(let int) = $0 { int } else { nil } }
         if type.isText {
@@ -95,7 +95,7 @@ enum Membership: Sendable {
 }
 
 extension Value {
-    /// The text of a string or url; nil for other values and for texts outside the row.
+    /// The text of a string or URL; nil for other values and for texts stored outside the row.
     var text: String? {
         switch self {
         case .string(let text), .url(let text): text
@@ -103,7 +103,7 @@ extension Value {
         }
     }
 
-    /// The bytes by which texts are ordered if one of them is outside its row.
+    /// The bytes by which texts are ordered if one of them is stored outside its row.
     var textKey: [UInt8]? {
         if case .longText(let text) = inRow { return text.bytes }
         return text.map { Array($0.utf8) }

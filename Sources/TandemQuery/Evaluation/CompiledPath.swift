@@ -7,20 +7,20 @@ struct CompiledPath: Sendable {
         let relationship: CompiledRelationship
     }
 
-    /// The start of the path: 0 is the object itself, n the n-th variable.
+    /// The object at which the path begins: 0 for the object itself, n for the n-th variable.
     var root = 0
-    /// The relationships followed.
+    /// The relationships in path order.
     var hops: [Hop] = []
-    /// The column at the end, an attribute or a to-one relationship.
+    /// The slot at the end, of an attribute or a to-one relationship.
     ///
-    /// Nil if the path ends in objects: with `SELF` or a to-many relationship.
+    /// Nil if the path ends with `SELF` or a to-many relationship.
     var final: Int?
     /// The type of the values at the end.
     var type: OperandType
     /// Whether any hop is to-many.
     var isToMany = false
 
-    /// The slot, if the path is a plain column of the object's own row.
+    /// The slot, if the path is a column of the object's own row.
     var ownSlot: Int? { root == 0 && hops.isEmpty ? final : nil }
 }
 
@@ -56,7 +56,7 @@ enum OperandType: Hashable, Sendable {
         return mine == theirs || (isNumeric && other.isNumeric)
     }
 
-    /// Whether the type is a number, or a date, which counts as its seconds.
+    /// Whether values of the type are numbers, or dates, which count as numbers of seconds.
     var isNumeric: Bool { group == .number || group == .date }
 
     var isText: Bool { group == .text }

@@ -40,7 +40,7 @@ extension CompiledRequest {
         return true
     }
 
-    /// Returns the name of the object's section; `""` without a section key path.
+    /// Returns the name of the object's section; `""` if there is no section key path.
     package func section<R: GraphReader & ~Copyable>(
         _ object: ObjectReference, _ row: Row, _ reader: borrowing R
     ) -> SectionName {
@@ -53,11 +53,11 @@ extension CompiledRequest {
         }
     }
 
-    /// Returns bytes that are equal if the refresh key paths have equal values; nil if the reader
-    /// lacks an object.
+    /// Returns the encoded values of the refresh key paths, for comparison; nil if the reader lacks
+    /// an object.
     ///
-    /// The values of a path that ends in a relationship are its members, in any order. The result
-    /// has at most 64 bytes: a longer one is replaced by its hash.
+    /// The order of a path's values has no effect. The result has at most 64 bytes: a longer one is
+    /// replaced by its hash.
     package func refreshValues<R: GraphReader & ~Copyable>(
         _ object: ObjectReference, _ row: Row, _ reader: borrowing R
     ) -> [UInt8]? {
@@ -104,7 +104,8 @@ extension KeyEncoder {
 }
 
 extension Value {
-    /// Returns the bytes by which a text sorts under a selector; nil if the value sorts as it is.
+    /// Returns the bytes by which a text is sorted with a selector; nil if the value is sorted
+    /// unchanged.
     fileprivate func key(_ selector: SortComponent.Selector) -> [UInt8]? {
         if selector == .compare { return nil }
         if case .longText(let text) = inRow {
@@ -132,7 +133,7 @@ extension Value {
 }
 
 extension SortComponent.Selector {
-    /// Returns the bytes of a text that sort according to this selector.
+    /// Returns the bytes by which a text is sorted with this selector.
     fileprivate func key(_ text: String) -> [UInt8] {
         switch self {
         case .compare: Array(text.utf8)

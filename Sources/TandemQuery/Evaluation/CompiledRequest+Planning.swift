@@ -1,6 +1,6 @@
 import TandemModel
 
-/// A component of a sort order that is a plain column of the object's own row.
+/// A component of a sort order that is a column of the object's own row.
 package struct SortColumn: Hashable, Sendable {
     /// The attribute or to-one relationship.
     package var slot: Int
@@ -14,12 +14,12 @@ package struct SortColumn: Hashable, Sendable {
     }
 }
 
-/// Properties that a planner needs besides the constraints.
+/// Properties for a planner, in addition to the constraints.
 extension CompiledRequest {
     /// Whether the constraints are equivalent to the predicate, so that it need not be evaluated.
     ///
-    /// True without a predicate. Constraints that are not exact (``SlotConstraint/isExact``) still
-    /// have to be checked on the row.
+    /// The value is true without a predicate. Constraints that are not exact
+    /// (``SlotConstraint/isExact``) still have to be checked on the row.
     package var constraintsDecide: Bool {
         predicate.map { ConstraintFinder.decide($0, of: entity) } ?? true
     }
@@ -36,7 +36,7 @@ extension CompiledRequest {
         return columns
     }
 
-    /// The constraints of the alternatives of each `OR` at the top level of the predicate.
+    /// For each `OR` at the top level of the predicate, the constraints of its alternatives.
     ///
     /// Every matching object satisfies the constraints of at least one alternative. Each
     /// alternative includes the constraints of the rest of the predicate. An `OR` is omitted if one
@@ -51,7 +51,7 @@ extension CompiledRequest {
         RequiredMember.members(of: request.predicate, entity, model)
     }
 
-    /// The conditions on related objects at the top level of the predicate; one or more per
+    /// The conditions on related objects at the top level of the predicate, one or more per
     /// relationship.
     package var relatedConditions: [RelatedCondition] {
         RelatedCondition.conditions(of: request.predicate, entity, model)
@@ -59,9 +59,10 @@ extension CompiledRequest {
 }
 
 extension SlotConstraint {
-    /// Whether the matching objects are exactly those between two keys of an index over the slot.
+    /// Whether an index over the slot finds exactly the objects that satisfy the constraint.
     ///
-    /// Blob contents, NaN and decimals are left to the predicate.
+    /// The value is false for constraints that the predicate has to check: on blobs, NaN and
+    /// decimals.
     package var isExact: Bool {
         switch condition {
         case .equals(let value): value.isNull || value.hasExactKey

@@ -1,14 +1,15 @@
 public import TandemModel
 
-/// A request resolved against a model: slots instead of names, values of the right types.
+/// A request resolved against a model, with slots instead of names and constants of the columns'
+/// types.
 ///
 /// A compiled request is immutable: compile it once and evaluate it for every row. A row must be
-/// valid for its entity in the same model. If a reader lacks something on which the answer depends,
-/// the result is nil, which means unknown.
+/// valid for its entity in the same model. If the result depends on an object or text that the
+/// reader does not have, it is nil, which means unknown.
 @usableFromInline package struct CompiledRequest: Sendable {
     /// The request as declared.
     @usableFromInline package let request: FetchDescriptor
-    /// The key path of section names.
+    /// The key path of section names; nil for a list without sections.
     package let sectionKeyPath: String?
     /// The key paths whose values refresh a row.
     package var refreshKeyPaths: [String] { refresh.map(\.keyPath) }
@@ -16,7 +17,7 @@ public import TandemModel
     package let model: CompiledModel
     /// The fetched entity.
     @usableFromInline package let entity: CompiledEntity
-    /// Every key path on which the request depends.
+    /// All key paths on which the request depends.
     package let paths: [ObservedPath]
     /// The constraints on the object's own attributes and to-one relationships at the top level of
     /// the predicate.
@@ -35,10 +36,11 @@ public import TandemModel
     let sort: [(path: CompiledPath, key: SortComponent)]
     let sectionPath: CompiledPath?
     let refresh: [(keyPath: String, path: CompiledPath)]
-    /// The first to-one relationship that begins a one-hop path of a sort key or of the sections.
+    /// The to-one relationship of the first one-hop path of the sort keys and the sections; nil if
+    /// there is none.
     let placingSlot: Int?
 
-    /// Returns the same request compiled in another model, or in a copy of the model.
+    /// Returns the request compiled with another model, or with a copy of its model.
     ///
     /// Throws ``TandemError`` like ``init(_:sectionKeyPath:refreshKeyPaths:in:)``.
     @usableFromInline
@@ -50,8 +52,8 @@ public import TandemModel
     /// Resolves a request.
     ///
     /// Throws ``TandemError`` with `unknownEntity`, `unknownProperty`, `limitExceeded` or
-    /// `invalidPredicate`. Predicates are invalid for a to-many path without a quantifier, for
-    /// types that don't fit, and for an order or section through a to-many relationship. The
+    /// `invalidPredicate`. The latter is thrown for a to-many path without a quantifier, for types
+    /// that can't be compared, and for an order or section through a to-many relationship. The
     /// error's offset refers to the predicate's ``ObjectPredicate/format``.
     package init(
         _ request: FetchDescriptor, sectionKeyPath: String? = nil, refreshKeyPaths: [String] = [],
@@ -97,7 +99,8 @@ public import TandemModel
 
     // MARK: Evaluation
 
-    /// Returns whether an object matches; nil if that depends on something that the reader lacks.
+    /// Returns whether an object matches; nil if that depends on an object or text that the reader
+    /// lacks.
     ///
     /// Cost: well below a microsecond if the predicate depends only on the row.
     package func matches<R: GraphReader & ~Copyable>(
@@ -112,7 +115,8 @@ public import TandemModel
     ) -> Bool? {
         guard includes(tag: row.tag), let evaluation = evaluation(object, row) else { return false }
         guard let predicate else { return true }
-        // If only the row matters, the reader is needed only for texts that are stored outside it.
+        // If the predicate depends only on the row, the reader is needed only for texts stored
+        // outside the row.
         if !predicateUsesRelated, let known = evaluation.holds(predicate, EmptyReader()) {
             return known
         }
@@ -134,7 +138,7 @@ public import TandemModel
     }
 }
 
-/// A reader that holds no objects, for conditions on a single row.
+/// A reader without objects, for conditions on a single row.
 struct EmptyReader: GraphReader {
     func row(of object: ObjectReference) -> RowLookup { .unknown }
 

@@ -1,6 +1,6 @@
 import TandemModel
 
-/// A search for the constraints that a predicate puts on single columns of the object's own row.
+/// A search for the constraints of a predicate on single columns of the object's own row.
 enum ConstraintFinder {
     static func constraints(_ node: PredicateNode, of entity: CompiledEntity) -> [SlotConstraint] {
         switch node {
@@ -26,9 +26,9 @@ enum ConstraintFinder {
 
     /// Returns the constraints of the alternatives of each required disjunction.
     ///
-    /// Each alternative includes the constraints of the whole predicate. A disjunction is omitted
-    /// if one of its alternatives has no constraint, because no index finds the objects of that
-    /// alternative.
+    /// The constraints of an alternative include those of the rest of the predicate. A disjunction
+    /// is omitted if one of its alternatives has no constraint, because no index finds the objects
+    /// of that alternative.
     static func alternatives(
         _ node: PredicateNode, of entity: CompiledEntity
     ) -> [[[SlotConstraint]]] {

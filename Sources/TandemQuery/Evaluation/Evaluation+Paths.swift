@@ -1,9 +1,9 @@
 import TandemModel
 
 extension Evaluation {
-    /// Reads an object on a path and calls `body` once, with nil if the object does not exist.
+    /// Calls `body` with the scope of an object, or with nil if the object does not exist.
     ///
-    /// If the reader does not hold the object, `body` is not called.
+    /// If the reader does not have the object, `body` is not called.
     private func visit<R: GraphReader & ~Copyable>(
         _ object: ObjectReference, _ reader: borrowing R, _ body: (Scope?) -> Void
     ) {
@@ -63,8 +63,8 @@ extension Evaluation {
 
     // MARK: Many values
 
-    /// Returns all values of an operand, one per path to it; null for a path with an empty
-    /// relationship.
+    /// Returns all values of an operand, one for each way along its path; null if a relationship on
+    /// the way is empty.
     func values<R: GraphReader & ~Copyable>(
         _ operand: Operand, _ reader: borrowing R
     ) -> [Value]? {
@@ -75,7 +75,7 @@ extension Evaluation {
         return values(path, from: scope, reader)
     }
 
-    /// Follows a path from an object whose row is known.
+    /// Returns all values of a path that begins at a scope.
     func values<R: GraphReader & ~Copyable>(
         _ path: CompiledPath, from scope: Scope, _ reader: borrowing R
     ) -> [Value]? {
@@ -83,8 +83,8 @@ extension Evaluation {
         return collect(path, 0, from: scope, reader, &reached) ? reached : nil
     }
 
-    /// Appends the values of a path that continues from a scope at hop `index`; returns false if
-    /// the reader lacks something.
+    /// Appends the values of the rest of a path, from hop `index` of a scope on; returns false if
+    /// the reader lacks an object.
     private func collect<R: GraphReader & ~Copyable>(
         _ path: CompiledPath, _ index: Int, from scope: Scope, _ reader: borrowing R,
         _ reached: inout [Value]
@@ -106,7 +106,8 @@ extension Evaluation {
         return true
     }
 
-    /// Appends the values of a path that continues from an object, or null if there is no object.
+    /// Appends the values of the rest of a path, from hop `index` of an object on, or null if there
+    /// is no object.
     private func collect<R: GraphReader & ~Copyable>(
         _ path: CompiledPath, _ index: Int, at target: ObjectReference?, _ reader: borrowing R,
         _ reached: inout [Value]
@@ -150,7 +151,7 @@ extension Evaluation {
         }
     }
 
-    /// Returns whether a predicate holds with an object as the innermost variable; false if the
+    /// Returns whether a predicate is true with an object as the innermost variable; false if the
     /// object does not exist.
     private func holds<R: GraphReader & ~Copyable>(
         _ predicate: PredicateNode, with member: ObjectReference, _ reader: borrowing R

@@ -1,7 +1,7 @@
 import TandemModel
 
-/// Comparison of texts outside their rows: by their beginnings if these suffice, otherwise by the
-/// content that the reader fetches.
+/// Comparison of texts stored outside their rows: by their beginnings if these suffice, otherwise
+/// by the content that the reader fetches.
 extension Evaluation {
     func holds<R: GraphReader & ~Copyable>(
         _ text: TextReference, _ test: TextTest, _ reader: borrowing R
@@ -10,7 +10,8 @@ extension Evaluation {
         return reader.content(of: text).map { $0.withUnsafeBytes { test.holds(utf8: $0) } }
     }
 
-    /// Compares two values and fetches texts outside the row; returns nil if the reader can't.
+    /// Compares two values, fetching texts stored outside the row; returns nil if the reader lacks
+    /// one.
     func compare<R: GraphReader & ~Copyable>(
         _ left: Value, _ op: Comparison.Operator, _ right: Value, _ options: Comparison.Options,
         _ reader: borrowing R
@@ -23,7 +24,7 @@ extension Evaluation {
         return Evaluation.compare(left, op, right, options)
     }
 
-    /// Returns the value with its whole text; nil if the reader does not hold the text.
+    /// Returns the value with its whole text; nil if the reader does not have the text.
     func whole<R: GraphReader & ~Copyable>(_ value: Value, _ reader: borrowing R) -> Value? {
         guard case .longText(let text) = value else { return value }
         return reader.content(of: text).map(value.whole)

@@ -3,8 +3,8 @@ import TandemModel
 /// An object under evaluation, with the variables in scope.
 ///
 /// Rows are read in place, so an evaluation must not outlive the closures that borrow them;
-/// returned values are copies. Results are optional: nil means that the result depends on something
-/// that the reader does not hold. `false AND unknown` is false; `true OR unknown` is true.
+/// returned values are copies. A result is nil if it depends on an object or text that the reader
+/// does not have. `false AND unknown` is false; `true OR unknown` is true.
 struct Evaluation {
     /// An object at which paths begin.
     struct Scope {
@@ -28,8 +28,8 @@ struct Evaluation {
         }
     }
 
-    /// Evaluates `AND` if `expected` is true and `OR` if it is false: the first part with another
-    /// result decides.
+    /// Evaluates `AND` if `expected` is true and `OR` if it is false: a part with another result
+    /// decides.
     private func all<R: GraphReader & ~Copyable>(
         _ parts: [PredicateNode], are expected: Bool, _ reader: borrowing R
     ) -> Bool? {

@@ -6,7 +6,7 @@ public import TandemModel
     case row(Row)
     /// The object does not exist.
     case missing
-    /// The reader does not hold the object.
+    /// The reader does not have the object.
     case unknown
 }
 
@@ -16,28 +16,28 @@ public import TandemModel
     case row(RowView)
     /// The object does not exist.
     case missing
-    /// The reader does not hold the object.
+    /// The reader does not have the object.
     case unknown
 }
 
-/// The source of objects for an evaluator: the store's snapshot in the daemon, the row cache in a
+/// A source of objects for the evaluator: a view of the store in the daemon, the row cache in a
 /// client.
 @usableFromInline package protocol GraphReader: ~Copyable {
     /// Returns the row of an object.
     func row(of object: ObjectReference) -> RowLookup
-    /// Calls `body` once with the borrowed row of an object, which must not escape from `body`.
+    /// Calls `body` once with the borrowed row of an object; the row must not escape from `body`.
     func withRow(of object: ObjectReference, _ body: (BorrowedRow) -> Void)
-    /// Returns the members of a to-many relationship in any order; nil if the reader does not hold
+    /// Returns the members of a to-many relationship in any order; nil if the reader does not have
     /// them.
     func members(
         of object: ObjectReference, _ relationship: CompiledRelationship, slot: Int
     ) -> [ObjectReference]?
-    /// Returns the UTF-8 of a text outside its row; nil if the reader does not hold it.
+    /// Returns the UTF-8 of a text stored outside its row; nil if the reader does not have it.
     func content(of text: TextReference) -> [UInt8]?
 }
 
 extension GraphReader where Self: ~Copyable {
-    /// Lends the row that ``row(of:)`` returns.
+    /// Calls `body` with the row that ``row(of:)`` returns.
     package func withRow(of object: ObjectReference, _ body: (BorrowedRow) -> Void) {
         switch row(of: object) {
         case .row(let row): row.withView { body(.row($0)) }
@@ -46,14 +46,14 @@ extension GraphReader where Self: ~Copyable {
         }
     }
 
-    /// Returns nil: a reader without contents leaves the decision to the daemon.
+    /// Returns nil, which means that the daemon has to evaluate the predicate.
     @usableFromInline package func content(of text: TextReference) -> [UInt8]? { nil }
 }
 
 /// The name of an object's section.
 package enum SectionName: Hashable, Sendable {
-    /// The name; `""` for nil and without a section key path.
+    /// The name; `""` if the value is nil or there is no section key path.
     case known(String)
-    /// The reader does not hold a related object.
+    /// The reader does not have a related object.
     case unknown
 }

@@ -4,21 +4,22 @@ package import TandemModel
 /// rest of each object's key.
 ///
 /// In a list by `bucket.name`, then by date, all objects of a bucket share the prefix. It is
-/// encoded and stored once, and found by the bucket's number. Sorting the objects then means
-/// sorting the few prefixes, and the remaining keys within each group. The prefix is the longest
-/// run of leading components with a path of one hop over the same to-one relationship. A request
-/// without any such component has one group, with an empty prefix.
+/// encoded and stored once, and found by the bucket's number. To sort the objects, the few prefixes
+/// are sorted first, and then the rests of the keys within each group.
+///
+/// The prefix is the longest run of leading components whose paths have one hop, over the same
+/// to-one relationship. A request without any such component has one group, with an empty prefix.
 ///
 ///     let keys = GroupedKeys(of: request)
 ///     if let place = keys.place(of: object, row, reader) {
 ///         arena.add(object, keys.rest.bytes, in: place.group)
 ///     }
 ///
-/// Both parts together are ``CompiledRequest/sortKey(_:_:_:)``. Call ``forgetRelated()`` whenever
-/// rows may have changed. Cost: two lookups for an object whose related object is known. Bound to
-/// one thread.
+/// Both parts together are the key that ``CompiledRequest/sortKey(_:_:_:)`` returns. Call
+/// ``forgetRelated()`` whenever rows may have changed. Cost: two hash table lookups for an object
+/// whose related object is cached. Bound to one thread.
 package final class GroupedKeys {
-    /// The placement of an object, besides ``rest``.
+    /// The placement of an object, without the ``rest`` of its key.
     package struct Place {
         /// The index of the prefix.
         package var group: UInt32
@@ -48,11 +49,11 @@ package final class GroupedKeys {
     private let leading: Int
     private let parts: [Part]
     private let naming: Naming
-    // These properties are changed only here, never by code that is called in the meantime.
+    // The methods that change these properties call no code that could access them.
     @exclusivity(unchecked) private var cache = RelatedKeyCache()
     @exclusivity(unchecked) private var withoutRelated: RelatedKeyCache.Known?
-    /// The components after the prefix that come from related objects, at the object's index plus
-    /// one; index 0 stands for no object.
+    /// The components after the prefix whose values are in the related object, at the index of its
+    /// entry plus one; index 0 is for objects without a related object.
     ///
     /// Empty if there are no such components.
     @exclusivity(unchecked) private var later: [[[UInt8]]] = []
@@ -71,7 +72,7 @@ package final class GroupedKeys {
     /// The part of ``bytes`` taken up by the entries of related objects.
     @exclusivity(unchecked) private var relatedBytes = 0
 
-    /// Creates the keys of a request; with `sections`, section names are determined as well.
+    /// Creates a builder of a request's keys and, if `sections` is true, of section names.
     package init(of request: CompiledRequest, sections: Bool = false) {
         self.request = request
         let slot = request.placingSlot
@@ -96,7 +97,7 @@ package final class GroupedKeys {
     /// Whether keys have a prefix.
     package var isGrouped: Bool { leading > 0 }
 
-    /// Returns whether one group sorts before another, by their prefixes.
+    /// Returns whether one group sorts before another.
     package func precedes(_ group: UInt32, _ other: UInt32) -> Bool {
         prefixes[Int(group)].lexicographicallyPrecedes(prefixes[Int(other)])
     }
@@ -138,11 +139,11 @@ package final class GroupedKeys {
 
     // MARK: Placement by an index
 
-    /// The components of the rest, if all are plain columns of the row and the section is not the
-    /// object's own.
+    /// The components of the rest, if all of them are columns of the row and the section does not
+    /// depend on the row.
     ///
-    /// An index over these columns and the relationship then determines the placement
-    /// (``place(knowing:)``). Nil in all other cases.
+    /// The keys of an index over these columns and the relationship then determine the placement
+    /// (``place(knowing:)``). The value is nil in all other cases.
     package var restColumns: [SortColumn]? {
         if case .each = naming { return nil }
         var columns: [SortColumn] = []
@@ -156,7 +157,7 @@ package final class GroupedKeys {
     /// Returns the placement of an object from its related object alone; `related` is nil if there
     /// is none.
     ///
-    /// The result is nil until an object with the same related object was placed.
+    /// The result is nil unless an object with the same related object was placed before.
     @inline(__always)
     package func place(knowing related: ObjectNumber?) -> Place? {
         guard let related else {
@@ -173,8 +174,8 @@ package final class GroupedKeys {
 
     // MARK: Related objects
 
-    /// Returns the entry of the object to which a row's relationship refers, or the entry for no
-    /// object, with its index.
+    /// Returns the entry of the related object of a row, or the entry for rows without one, and its
+    /// index.
     @inline(__always)
     private func related<R: GraphReader & ~Copyable>(
         _ object: ObjectReference, _ row: RowView, _ entity: CompiledEntity, _ reader: borrowing R
@@ -191,7 +192,7 @@ package final class GroupedKeys {
         return (cache.add(known, of: target.number), known)
     }
 
-    /// Reads the related object of `object`, and returns its entry, which is to be added at index
+    /// Reads the related object of `object`, and returns its entry, which the caller adds at index
     /// `place`.
     private func learn<R: GraphReader & ~Copyable>(
         _ place: Int, _ object: ObjectReference, _ row: RowView, _ reader: borrowing R
@@ -213,8 +214,8 @@ package final class GroupedKeys {
         return known
     }
 
-    /// Reads the related object's components after the prefix; returns false if the reader lacks an
-    /// object.
+    /// Reads the components of the related object after the prefix; returns false if the reader
+    /// lacks an object.
     private func learnLater<R: GraphReader & ~Copyable>(
         _ place: Int, _ evaluation: Evaluation, _ reader: borrowing R
     ) -> Bool {

@@ -2,7 +2,8 @@ import TandemModel
 
 /// A resolver for the key paths of sort orders, sections and refreshes.
 enum KeyPaths {
-    /// The maximum number of names in a key path; following each of them takes a stack frame.
+    /// The maximum number of names in a key path, limited because following each name takes a stack
+    /// frame.
     static let maximumHops = 64
 
     static func sort(
@@ -54,7 +55,7 @@ enum KeyPaths {
 
     /// Splits a key path into names; never empty.
     ///
-    /// An empty key path is a property without a name, which no entity has.
+    /// An empty key path is split into one empty name, which no property has.
     private static func names(_ keyPath: String) -> [String] {
         keyPath.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
     }

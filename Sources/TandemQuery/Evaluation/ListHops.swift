@@ -4,7 +4,7 @@ package import TandemModel
 package struct ListHops: Hashable, Sendable {
     /// For each hop, the slots of the path from the object.
     let slots: [[Int]]
-    /// The largest number of objects for which rows are requested instead of placements.
+    /// The maximum number of objects for which rows are requested instead of placements.
     package let rowsUpTo: Int
 
     /// The number of hops.

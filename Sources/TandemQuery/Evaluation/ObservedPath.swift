@@ -2,9 +2,9 @@ package import TandemModel
 
 /// A key path on which a request depends, with slots instead of names.
 ///
-/// All paths of predicate, sort order, section and refresh key paths are observed, including those
-/// inside `ANY`, `SUBQUERY` and aggregates. A path that is used several times is listed once, with
-/// all its uses.
+/// All key paths of the predicate, the sort order, the sections and the refreshes are observed,
+/// including those in `ANY`, `SUBQUERY` and aggregates. A path that is used several times is listed
+/// once, with all its uses.
 package struct ObservedPath: Hashable, Sendable {
     /// The purposes of a path.
     package struct Usage: OptionSet, Hashable, Sendable {
@@ -12,17 +12,17 @@ package struct ObservedPath: Hashable, Sendable {
         package let rawValue: UInt8
         /// Creates uses from their bits.
         package init(rawValue: UInt8) { self.rawValue = rawValue }
-        /// The path determines whether an object matches.
+        /// The path is part of the predicate.
         package static let predicate = Usage(rawValue: 1)
-        /// The path determines the order.
+        /// The path is part of the sort order.
         package static let sort = Usage(rawValue: 2)
-        /// The path determines the section.
+        /// The path is that of the sections.
         package static let section = Usage(rawValue: 4)
         /// A change of the path's values updates the row.
         package static let refresh = Usage(rawValue: 8)
     }
 
-    /// The relationships in path order; none for an attribute of the object itself.
+    /// The relationships in path order; empty for an attribute of the object itself.
     package var hops: [ObservedHop]
     /// The attribute at the end; nil if the path ends in a relationship, whose members are then
     /// observed.

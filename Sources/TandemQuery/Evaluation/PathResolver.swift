@@ -1,6 +1,6 @@
 import TandemModel
 
-/// A resolver of key paths that records every path used.
+/// A resolver of key paths that records every path.
 struct PathResolver {
     /// An object at which a path can begin: the object itself, or a variable over a collection.
     struct Scope {
@@ -14,7 +14,7 @@ struct PathResolver {
     /// The object itself, then the variables, outermost first.
     var scopes: [Scope]
     private(set) var observed: [ObservedPath] = []
-    /// The index in `observed` of each path without its usage.
+    /// The index in `observed` of each path, by the path without its usage.
     private var places: [ObservedPath: Int] = [:]
 
     init(_ model: CompiledModel, _ entity: CompiledEntity) {
@@ -129,7 +129,7 @@ struct PathResolver {
         guard hops <= KeyPaths.maximumHops else {
             throw TandemError(
                 .limitExceeded,
-                "a key path, with those of its collections, can have at most "
+                "a key path, including the paths of its collections, can have at most "
                     + "\(KeyPaths.maximumHops) names, not \(hops)")
         }
     }

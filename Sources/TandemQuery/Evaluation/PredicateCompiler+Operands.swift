@@ -1,7 +1,7 @@
 import TandemModel
 
 extension PredicateCompiler {
-    /// Resolves an expression other than a list, which `IN` and `BETWEEN` handle.
+    /// Resolves an expression; throws for a list, which is valid only after `IN` or `BETWEEN`.
     mutating func operand(
         _ expression: QueryExpression
     ) throws(TandemError) -> (Operand, OperandType) {

@@ -4,7 +4,7 @@ import TandemModel
 struct PredicateCompiler {
     var resolver: PathResolver
     let usage: ObservedPath.Usage = .predicate
-    /// The whole predicate; offsets in errors refer to its text, which is created only for them.
+    /// The whole predicate; its text is created only for the offset of an error.
     private let whole: ObjectPredicate
 
     init(_ resolver: PathResolver, _ predicate: ObjectPredicate) throws(TandemError) {
@@ -36,12 +36,13 @@ struct PredicateCompiler {
         return nodes
     }
 
-    /// Adds the comparison's offset in the predicate's canonical text.
+    /// Returns the error with the comparison's text and its offset in the text of the whole
+    /// predicate.
     private func located(_ error: TandemError, _ predicate: ObjectPredicate) -> TandemError {
         guard error.code == .invalidPredicate, error.offset == nil else { return error }
         let part = Array(predicate.format.utf8)
         let text = Array(self.whole.format.utf8)
-        // In a text that would take long to search, the error is reported at the beginning.
+        // A long text is not searched; the offset is then 0.
         let whole = text.count <= 16_384 ? text : []
         var result = error
         result.message += " (in `\(predicate.format.prefix(200))`)"
@@ -86,7 +87,7 @@ struct PredicateCompiler {
         return try compile(swapped)
     }
 
-    /// Resolves the left side; a constant before `IN` takes the type of the collection.
+    /// Resolves the left side; a constant before `IN` is converted to the type of the collection.
     private mutating func left(
         _ comparison: Comparison
     ) throws(TandemError) -> (Operand, OperandType) {
@@ -185,8 +186,8 @@ struct PredicateCompiler {
         return operand
     }
 
-    /// Returns an operand; the error for an unknown name next to text suggests that its quotes may
-    /// be missing.
+    /// Returns an operand; the error for an unknown name compared with text suggests missing
+    /// quotes.
     private mutating func operand(
         _ expression: QueryExpression, beside type: OperandType
     ) throws(TandemError) -> (Operand, OperandType) {
@@ -214,7 +215,8 @@ struct PredicateCompiler {
         case (.attribute(.double), _) where value.isNumber: return value
         case (.attribute(.decimal), .double): return value.coerced(to: .decimal) ?? value
         case (.attribute(let type), _):
-            // A long text stays a text: it is compared both with texts and with references in rows.
+            // A long text is not replaced by a reference: it is compared with texts and with
+            // references in rows.
             if let fitting = value.coerced(to: type) {
                 return fitting.type == .string ? fitting : fitting.inRow
             }
@@ -239,8 +241,8 @@ struct PredicateCompiler {
 }
 
 extension Comparison {
-    /// The comparison with a left-hand constant moved to the right, so that it takes the path's
-    /// type.
+    /// The comparison with a constant on the left moved to the right, so that it is converted to
+    /// the path's type.
     var constantLast: Comparison {
         guard quantifier == .direct, !left.isPath, right.isPath, let mirrored = op.mirrored else {
             return self

@@ -1,11 +1,11 @@
 package import TandemModel
 
-/// A condition on a related object that follows from every match, for a planner.
+/// A condition on a related object that holds for every match, for a planner.
 ///
 /// The predicate `team.zone == "Africa" AND team.wins > 3` implies that `team` is a Team with
 /// `zone == "Africa" AND wins > 3`; `ANY contents.size > 3` implies that one of `contents` has
 /// `size > 3`. The inverse of the relationship leads from those objects to all matching ones.
-/// Conditions that are true for an empty relationship (`== nil`, `!=`) imply nothing of this kind.
+/// Conditions that are true for an empty relationship (`== nil`, `!=`) have no such implication.
 package struct RelatedCondition: Sendable {
     /// The relationship's slot.
     package let slot: Int
@@ -62,7 +62,7 @@ package struct RelatedCondition: Sendable {
 }
 
 extension ObjectPredicate {
-    /// The comparisons that all have to be true.
+    /// The comparisons at the top level, all of which have to be true.
     var requiredComparisons: [Comparison] {
         switch self {
         case .and(let parts): parts.flatMap(\.requiredComparisons)

@@ -1,8 +1,8 @@
 import TandemModel
 
-/// A cache of related objects' key data, by object number.
+/// A cache of the groups and sections of related objects, by object number.
 ///
-/// The cache is a hash table with open addressing, which is searched once for each row of a list. A
+/// The cache is searched once for each row of a list. It is a hash table with open addressing; a
 /// dictionary, which is protected against hostile keys, would take five times as long. The daemon
 /// assigns numbers sequentially, so a multiplication is enough to spread them.
 struct RelatedKeyCache {
@@ -42,7 +42,7 @@ struct RelatedKeyCache {
         return nil
     }
 
-    /// Adds the entry of an object that has none yet; returns its index.
+    /// Adds an entry for an object that has none yet; returns the entry's index.
     mutating func add(_ known: Known, of number: ObjectNumber) -> Int {
         all.append(known)
         if all.count * 2 > slots.count { grow() }

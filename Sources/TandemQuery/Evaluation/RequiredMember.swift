@@ -2,8 +2,8 @@ package import TandemModel
 
 /// An object that must be in a to-many relationship of every matching object, for a planner.
 ///
-/// The predicate `ANY labels == %@` implies that the label is one of `labels`, so the label's
-/// inverse relationship contains all matching objects.
+/// The predicate `ANY labels == %@` implies that a given label is a member of `labels`. The label's
+/// inverse relationship therefore contains all matching objects.
 package struct RequiredMember: Sendable {
     /// The relationship's name.
     package let name: String

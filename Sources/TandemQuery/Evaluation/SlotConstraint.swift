@@ -1,8 +1,9 @@
 package import TandemModel
 
-/// A condition on a slot that every matching object satisfies, for a planner.
+/// A condition on the value of one slot that every matching object satisfies, for a planner.
 ///
-/// Values have the column's type. The constraints together are necessary, but not sufficient.
+/// Values have the column's type. The constraints of a request are necessary for a match, but not
+/// always sufficient.
 package struct SlotConstraint: Hashable, Sendable {
     /// One bound of a range.
     package struct Bound: Hashable, Sendable {

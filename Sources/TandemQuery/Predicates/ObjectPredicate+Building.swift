@@ -1,6 +1,6 @@
 public import TandemModel
 
-/// Predicates built without text:
+/// Predicates built without parsing:
 /// `.compare("wins", .greater, .int(3)) && !.compare("name", .equal, .null)`.
 extension ObjectPredicate {
     /// Returns a comparison of a key path with a value.
@@ -30,16 +30,16 @@ extension ObjectPredicate {
         .keyPath(text.split(separator: ".", omittingEmptySubsequences: false).map(String.init))
     }
 
-    /// Returns a predicate that is true if both are true.
+    /// Returns a predicate that is true if both predicates are true.
     public static func && (a: ObjectPredicate, b: ObjectPredicate) -> ObjectPredicate {
         .and([a, b])
     }
 
-    /// Returns a predicate that is true if one of them is true.
+    /// Returns a predicate that is true if at least one of the predicates is true.
     public static func || (a: ObjectPredicate, b: ObjectPredicate) -> ObjectPredicate {
         .or([a, b])
     }
 
-    /// Returns a predicate that is true if the other is false.
+    /// Returns a predicate that is true if the given one is false.
     public static prefix func ! (part: ObjectPredicate) -> ObjectPredicate { .not(part) }
 }

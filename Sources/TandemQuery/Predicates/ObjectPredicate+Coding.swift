@@ -18,8 +18,8 @@ extension ObjectPredicate {
 
     /// Reads the binary form.
     ///
-    /// Throws ``CodingError`` for invalid bytes, and if the predicate is deeper than
-    /// ``maximumDepth`` or larger than ``maximumNodes``.
+    /// Throws ``CodingError`` for invalid bytes, or a predicate deeper than ``maximumDepth`` or
+    /// larger than ``maximumNodes``.
     package init(from reader: inout ByteReader) throws(CodingError) {
         var decoder = PredicateDecoder()
         self = try decoder.predicate(&reader, 1)

@@ -2,15 +2,15 @@ public import TandemModel
 
 /// A condition on an object, the counterpart of Core Data's `NSPredicate`.
 ///
-/// Write a predicate as text (``init(format:arguments:)``) or build the tree. Logic is two-valued:
-/// nil `==` nil and nil `!=` a value are true, and every other comparison with nil is false.
-/// Without values, `ALL` and `NONE` are true, and `ANY` is false.
+/// Write a predicate as text (``init(format:arguments:)``) or build it from its parts. Logic is
+/// two-valued: nil `==` nil and nil `!=` a value are true, and every other comparison with nil is
+/// false. If a key path has no values, `ALL` and `NONE` are true, and `ANY` is false.
 ///
 ///     let predicate = try ObjectPredicate(
 ///         format: "wins > %d AND ANY players.name BEGINSWITH[c] %@",
 ///         arguments: [.value(.int(3)), .value(.string("al"))])
 public indirect enum ObjectPredicate: Hashable, Sendable {
-    /// A constant result.
+    /// Always true, or always false.
     case constant(Bool)
     /// True if all parts are true, or if there are none.
     case and([ObjectPredicate])
@@ -58,7 +58,7 @@ public struct Comparison: Hashable, Sendable {
         case like = "LIKE"
     }
 
-    /// The folding of texts before they are compared.
+    /// The folding of texts before a comparison.
     public struct Options: OptionSet, Hashable, Sendable {
         /// The bits.
         public let rawValue: UInt8
@@ -70,9 +70,9 @@ public struct Comparison: Hashable, Sendable {
         public static let diacriticInsensitive = Options(rawValue: 2)
     }
 
-    /// The quantifier over the values of a to-many key path on the left.
+    /// The quantifier over the values of a to-many key path on the left side.
     public enum Quantifier: UInt8, Hashable, Sendable, CaseIterable {
-        /// The left side is one value.
+        /// No quantifier: the left side is a single value.
         case direct
         /// At least one value satisfies the comparison.
         case any
@@ -108,7 +108,7 @@ public struct Comparison: Hashable, Sendable {
 
 /// One side of a comparison.
 ///
-/// Its name differs from Foundation's `Expression`, so that both can be imported.
+/// The name differs from Foundation's `Expression`, so that both types can be used in a file.
 public indirect enum QueryExpression: Hashable, Sendable {
     /// A value.
     case constant(Value)
@@ -122,9 +122,9 @@ public indirect enum QueryExpression: Hashable, Sendable {
     case selfObject
     /// The variable of a `SUBQUERY`, without `$`, or the value of a key path from it.
     case variable(String, path: [String])
-    /// An aggregate, `collection.@sum.path`; for ``Aggregate/count`` the path is empty.
+    /// An aggregate, `collection.@sum.path`; the path of ``Aggregate/count`` is empty.
     ///
-    /// If the collection is an empty key path, it is an aggregate of a group, `@sum.path`, which is
+    /// With an empty key path as collection, it is an aggregate of a group, `@sum.path`, which is
     /// only allowed in ``FetchColumns/having``.
     case aggregate(Aggregate, of: QueryExpression, path: [String])
     /// The objects of a collection that satisfy a predicate over the variable.
@@ -137,19 +137,19 @@ public indirect enum QueryExpression: Hashable, Sendable {
 public enum Aggregate: String, Hashable, Sendable, CaseIterable {
     /// The number of objects.
     case count
-    /// The sum; 0 without values.
+    /// The sum; 0 if there are no values.
     case sum
-    /// The smallest value; nil without values.
+    /// The smallest value; nil if there are no values.
     case min
-    /// The largest value; nil without values.
+    /// The largest value; nil if there are no values.
     case max
-    /// The arithmetic mean, a double; nil without values.
+    /// The arithmetic mean, a double; nil if there are no values.
     case avg
 }
 
-/// An arithmetic operator; the result is nil if either side is nil, or on division by zero.
+/// An arithmetic operator; the result is nil if either side is nil, or for a division by zero.
 ///
-/// Integers stay integers (division truncates), but a result that overflows becomes a double.
+/// The result for integers is an integer (division truncates), or a double if it overflows.
 public enum Arithmetic: String, Hashable, Sendable, CaseIterable {
     /// Sum.
     case add = "+"

@@ -2,7 +2,8 @@ public import TandemModel
 
 /// The value of a `%@`, `%d` or `%K` in a predicate's text.
 public enum PredicateArgument: Hashable, Sendable {
-    /// A value, for `%@`; an integer also for `%d` and `%i`, a number for `%f`, a string for `%K`.
+    /// A value, for `%@`; also an integer for `%d`, `%i` and `%u`, a number for `%f`, and a string
+    /// for `%K`.
     case value(Value)
     /// An object, for `%@`.
     case object(ObjectID)

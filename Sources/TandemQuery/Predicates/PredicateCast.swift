@@ -1,9 +1,9 @@
 import FoundationEssentials
 import TandemModel
 
-/// Values without a literal: `CAST(1.5, "NSDate")`.
+/// Conversions of literals to values that have no literal: `CAST(1.5, "NSDate")`.
 enum PredicateCast {
-    /// Returns the value as an expression of a type; nil if it can't be converted.
+    /// Returns the value converted to the type with a name; nil if it can't be converted.
     static func expression(_ value: Value, _ name: String) -> QueryExpression? {
         var type = name.lowercased()
         if type.hasPrefix("ns") { type.removeFirst(2) }
@@ -47,7 +47,7 @@ extension Value {
     /// Returns the value converted to another type; nil if that is impossible or would lose
     /// information.
     ///
-    /// A text is parsed.
+    /// Texts are parsed.
     func coerced(to type: AttributeType) -> Value? {
         if self.type == type || isNull { return self }
         switch (self, type) {
@@ -58,7 +58,8 @@ extension Value {
         case (.decimal(let number), .date): return Double(number.description).map { .date($0) }
         case (.int(let number), .decimal): return .decimal(Decimal(number))
         case (.double(let number), .decimal):
-            // The shortest text is converted, so that `price == 0.1` compares with the decimal 0.1.
+            // The shortest text of the double is converted, so that `price == 0.1` compares with
+            // the decimal 0.1.
             return Decimal(string: number.description).map { .decimal($0) }
         case (.int(0), .bool): return .bool(false)
         case (.int(1), .bool): return .bool(true)

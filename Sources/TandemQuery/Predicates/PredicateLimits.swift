@@ -1,6 +1,6 @@
 import TandemModel
 
-/// A check of a predicate's depth and size, which never recurses deeper than the limit.
+/// A check of a predicate's depth and size, which does not recurse beyond the maximum depth.
 struct PredicateLimits {
     static let tooDeep = TandemError(
         .limitExceeded,

@@ -1,7 +1,7 @@
 import TandemModel
 
 extension PredicateParser {
-    /// Reads `.name`, `.@count` and so on after the beginning of a key path.
+    /// Parses the rest of a key path: `.name`, `.@count` and so on.
     mutating func path(from root: QueryExpression) throws(TandemError) -> QueryExpression {
         var result = root
         while token.kind == .sign(".") {
@@ -102,13 +102,14 @@ extension PredicateParser {
 }
 
 extension QueryExpression {
-    /// Returns the expression with one more property; nil if a key path can't continue here.
+    /// Returns the expression with a property appended to its key path; nil if nothing can be
+    /// appended.
     package func appending(_ name: String) -> QueryExpression? {
         switch self {
         case .keyPath(let names): .keyPath(names + [name])
         case .selfObject: .keyPath([name])
         case .variable(let variable, let path): .variable(variable, path: path + [name])
-        // In a group, `@count` can be followed by a property; after a relationship it can't.
+        // The `@count` of a group can be followed by a property, that of a relationship can't.
         case .aggregate(.count, let collection, _) where collection != .keyPath([]): nil
         case .aggregate(let aggregate, let collection, let path):
             .aggregate(aggregate, of: collection, path: path + [name])

@@ -4,9 +4,9 @@ extension ObjectPredicate {
     /// Parses a predicate's text, with `arguments` for `%@`, `%K`, `%d`, `%i`, `%u` and `%f` in
     /// order.
     ///
-    /// Throws ``TandemError`` with `invalidPredicate`, what was expected, and the offset in the
-    /// text's UTF-8 bytes. Throws `limitExceeded` beyond ``maximumDepth`` or ``maximumNodes``.
-    /// Cost: linear in the text.
+    /// Throws ``TandemError`` with `invalidPredicate`, whose message says what was expected, and
+    /// whose offset is in UTF-8 bytes. Throws `limitExceeded` for a predicate beyond
+    /// ``maximumDepth`` or ``maximumNodes``. Cost: linear in the text.
     ///
     ///     let nearby = try ObjectPredicate(
     ///         format: "team.name ==[c] %@ AND SUBQUERY(games, $g, $g.goals > 2).@count > 0",
@@ -20,12 +20,12 @@ extension ObjectPredicate {
     }
 }
 
-/// A recursive-descent parser with these levels: `OR`, `AND`, `NOT`, comparison, `+ -`, `* /`,
+/// A recursive-descent parser with the levels `OR`, `AND`, `NOT`, comparison, `+ -`, `* /` and
 /// primary.
 ///
-/// Parentheses can contain a predicate or an expression; only the closing one reveals which. Every
-/// level therefore returns an ``Item``, and the level above checks that it is of the kind needed,
-/// so nothing is parsed twice.
+/// Parentheses can contain a predicate or an expression, which is known only at the closing
+/// parenthesis. Every level therefore returns an ``Item``, and the level above checks its kind, so
+/// nothing is parsed twice.
 struct PredicateParser {
     enum Item {
         case predicate(ObjectPredicate)
@@ -164,7 +164,7 @@ struct PredicateParser {
         token.kind == .sign(sign) || token.keyword == keyword
     }
 
-    /// Increases the depth before a nested part; the caller has to decrease it afterwards.
+    /// Increases the nesting depth before a nested part; the caller decreases it afterwards.
     mutating func enter() throws(TandemError) {
         depth += 1
         guard depth <= ObjectPredicate.maximumDepth else { throw PredicateLimits.tooDeep }
@@ -180,8 +180,8 @@ struct PredicateParser {
 
     /// Returns the predicate of an item, or throws if the item is an expression.
     ///
-    /// The method is mutating so that, in `try asPredicate(try or())`, the message names the token
-    /// after `or`.
+    /// The method is mutating so that `or` runs first in `try asPredicate(try or())`; the message
+    /// then names the token after the item.
     mutating func asPredicate(_ item: Item) throws(TandemError) -> ObjectPredicate {
         guard case .predicate(let predicate) = item else {
             throw expected("an operator such as ==")

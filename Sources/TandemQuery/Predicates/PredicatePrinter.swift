@@ -4,8 +4,8 @@ import TandemModel
 extension ObjectPredicate: CustomStringConvertible {
     /// The text that parses to this predicate, without arguments.
     ///
-    /// An `AND` or `OR` with one part prints as that part, and one without parts as a constant.
-    /// Values without a literal print as `CAST`: dates in seconds since 1970, objects as
+    /// An `AND` or `OR` with one part is printed as that part, and one without parts as a constant.
+    /// Values without a literal are printed as `CAST`: dates in seconds since 1970, objects as
     /// `CAST("Team/3", "Object")`.
     public var format: String {
         switch self {

@@ -1,6 +1,6 @@
 import TandemModel
 
-/// An estimate of a predicate's cost per object, from its size.
+/// The size of a predicate, from which its cost per object is estimated.
 package struct PredicateSize: Hashable, Sendable {
     /// The number of comparisons, including those of subqueries.
     package private(set) var comparisons = 0
@@ -8,11 +8,11 @@ package struct PredicateSize: Hashable, Sendable {
     package private(set) var textSearches = 0
     /// The size of the longest text or data constant in bytes.
     package private(set) var constantBytes = 0
-    /// The number of predicates, expressions and elements of lists; every 64 bytes of a constant
-    /// count as another one.
+    /// The number of predicates, expressions and list elements; every 64 bytes of a constant count
+    /// as another one.
     package private(set) var parts = 0
 
-    /// Measures a predicate, which must not nest deeper than ``ObjectPredicate/maximumDepth``.
+    /// Measures a predicate, which must not be nested deeper than ``ObjectPredicate/maximumDepth``.
     package init(of predicate: ObjectPredicate) { visit(predicate) }
 
     private mutating func visit(_ predicate: ObjectPredicate) {

@@ -22,7 +22,7 @@ struct PredicateToken: Equatable {
     }
 
     var kind: Kind
-    /// The offset in the text's UTF-8.
+    /// The offset in the predicate's text, in UTF-8 bytes.
     var offset: Int
 
     /// The keyword in upper case, if the token is a plain word.
@@ -31,7 +31,7 @@ struct PredicateToken: Equatable {
         return text.uppercased()
     }
 
-    /// The token as an error message shows it.
+    /// The token as shown in error messages.
     var shown: String {
         switch kind {
         case .word(let text), .name(let text), .number(let text), .sign(let text): "`\(text)`"

@@ -5,11 +5,14 @@ package import TandemModel
 ///
 ///     FetchColumns(["zone", "@count", "@sum.wins"], groupBy: ["zone"])
 ///
-/// Without groups and aggregates, there is one row per object, in the request's order. Otherwise
-/// there is one row per group of objects with the same values of the ``groupBy`` key paths. Without
-/// ``groupBy``, all objects form one group, even if there are none. The request's sort keys are
-/// then column names; without sort keys, groups are sorted by their group values. ``having``
-/// filters the groups. The request's offset and limit apply to rows.
+/// Without ``groupBy`` and aggregates, there is one row per object, in the request's order.
+///
+/// Otherwise there is one row per group of objects with the same values of the ``groupBy`` key
+/// paths. If ``groupBy`` is empty, all objects form one group, even if there are none. The
+/// request's sort keys are then names of columns; without sort keys, groups are sorted by the
+/// values of ``groupBy``. ``having`` filters the groups.
+///
+/// The request's offset and limit apply to rows.
 public struct FetchColumns: Hashable, Sendable {
     /// The columns of a row, in order.
     public var columns: [FetchColumn]
@@ -36,8 +39,8 @@ public struct FetchColumns: Hashable, Sendable {
         self.isDistinct = isDistinct
     }
 
-    /// Throws `usage` for too many columns or groups, and `limitExceeded` for a condition beyond
-    /// the limits of predicates.
+    /// Throws `usage` for too many columns or grouping key paths, and `limitExceeded` for a
+    /// condition beyond the limits of predicates.
     package func checkLimits() throws(TandemError) {
         let most = FetchColumns.maximumColumns
         guard columns.count <= most, groupBy.count <= most else {
@@ -51,9 +54,9 @@ public struct FetchColumns: Hashable, Sendable {
         !groupBy.isEmpty || columns.contains { $0.aggregate != nil }
     }
 
-    /// Returns the request for the objects from which the rows are made.
+    /// Returns the request for the objects whose values make up the rows.
     ///
-    /// Offset, limit and the order of groups are applied later.
+    /// Offset and limit of grouped or distinct rows, and the order of groups, are applied later.
     @usableFromInline package func objects(of request: FetchDescriptor) -> FetchDescriptor {
         var objects = request
         if isGrouped { objects.sort = [] }
@@ -116,13 +119,14 @@ extension FetchColumn: LosslessStringConvertible, ExpressibleByStringLiteral {
             .joined(separator: ".")
     }
 
-    /// A description of what ``init(_:)`` accepts, for errors.
+    /// A description of the texts that ``init(_:)`` accepts, for errors.
     package static let form =
         "a key path, @count, or @sum, @min, @max or @avg with a key path, such as @sum.wins"
 }
 
 extension FetchColumns: ExpressibleByArrayLiteral {
-    /// Creates columns without groups: `["name", "wins"]`, or `["@count"]` of all objects.
+    /// Creates columns without ``groupBy``: `["name", "wins"]`, or `["@count"]` for the number of
+    /// all objects.
     public init(arrayLiteral elements: FetchColumn...) { self.init(elements) }
 }
 

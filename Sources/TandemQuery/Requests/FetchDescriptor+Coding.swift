@@ -25,8 +25,8 @@ extension FetchDescriptor {
 
     /// Reads the binary form.
     ///
-    /// Throws ``CodingError`` for invalid bytes, a negative limit or offset, or a predicate deeper
-    /// than ``ObjectPredicate/maximumDepth`` or larger than ``ObjectPredicate/maximumNodes``.
+    /// Throws ``CodingError`` for invalid bytes, a negative limit or offset, or a predicate beyond
+    /// ``ObjectPredicate/maximumDepth`` or ``ObjectPredicate/maximumNodes``.
     package init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         guard try reader.uint8() == FetchDescriptor.format else {

@@ -1,10 +1,11 @@
 /// A request for the objects of an entity that match a predicate, in a given order.
 ///
-/// Ties are broken by object number, which also determines the order if there are no sort keys.
+/// Objects with equal sort keys are in the order of their numbers, as are all objects if there are
+/// no sort keys.
 @usableFromInline package struct FetchDescriptor: Hashable, Sendable {
     /// The entity's name.
     package var entity: String
-    /// The condition; nil matches everything.
+    /// The condition; nil for all objects.
     package var predicate: ObjectPredicate?
     /// The sort order.
     package var sort: [SortComponent]

@@ -1,4 +1,4 @@
-/// The kind of result that a fetch produces, as `tandem explain` shows it.
+/// The kind of a fetch's result, as shown by `tandem explain`.
 public enum FetchOutput: String, Hashable, Sendable, CaseIterable {
     /// Whole objects.
     case rows

@@ -1,8 +1,8 @@
-/// One access path of a fetch plan, as `tandem explain` shows it.
+/// One access path of a fetch plan, as shown by `tandem explain`.
 ///
 /// The steps of a plan are its tree in preorder: the parts of a step follow it, one level deeper
-/// (``depth``). A union has several parts. A step over the inverse of a relationship has one part:
-/// the plan that finds the objects at the other end.
+/// (``depth``). A union has several parts. A step of kind ``Access/related`` has one part: the plan
+/// that finds the related objects.
 public struct FetchPlanStep: Hashable, Sendable {
     /// The source of the candidates.
     public enum Access: String, Hashable, Sendable, CaseIterable {
@@ -14,9 +14,9 @@ public struct FetchPlanStep: Hashable, Sendable {
         case unique
         /// The members of a to-many relationship: the inverse of a relationship in the predicate.
         case inverse
-        /// The objects whose relationship refers to an object found by the part.
+        /// The objects whose relationship refers to an object found by the step's part.
         case related
-        /// The distinct objects that any of the parts finds.
+        /// The distinct objects found by any of the parts.
         case union
     }
 
@@ -30,11 +30,11 @@ public struct FetchPlanStep: Hashable, Sendable {
     public var ranges: Int
     /// Whether every candidate matches, so that the predicate need not be evaluated.
     public var decides: Bool
-    /// Whether candidates come in the request's order, so that the read can stop at the limit.
+    /// Whether candidates are found in the request's order, so that the read can end at the limit.
     public var isOrdered: Bool
     /// The number of steps above this one in the tree.
     public var depth: Int
-    /// Whether the answer consists only of keys, so that no row is read.
+    /// Whether the answer is made from keys alone, without reading rows.
     ///
     /// A read of the past still evaluates the rows that changed after its position.
     public var needsOnlyKeys: Bool

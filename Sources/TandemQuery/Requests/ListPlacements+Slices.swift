@@ -1,6 +1,5 @@
 extension ListPlacements {
-    /// Returns a slice of the objects, without section names and reached objects, which only the
-    /// complete list has.
+    /// Returns a slice of the objects, without section names and reached objects.
     ///
     ///     var rest = ListPlacements(
     ///         sections: places.sections, reached: places.reached, hops: places.hops)
@@ -21,8 +20,8 @@ extension ListPlacements {
         return part
     }
 
-    /// Returns whether a slice has the same number of hops, and refers only to sections and objects
-    /// of this list.
+    /// Returns whether a slice has the same number of hops, and refers only to section names and
+    /// reached objects of this list.
     ///
     /// Cost: O(runs).
     package func accepts(_ part: ListPlacements) -> Bool {
@@ -32,8 +31,8 @@ extension ListPlacements {
 
     /// Appends the objects of a slice.
     ///
-    /// Returns false, and appends nothing, if the slice refers to something that this list does not
-    /// have, or if the keys would exceed 4 GiB.
+    /// Returns false, and appends nothing, unless this list ``accepts(_:)`` the slice, or if the
+    /// keys would exceed 4 GiB.
     package mutating func append(_ part: ListPlacements) -> Bool {
         let (start, keysStart) = (count, keys.count)
         guard accepts(part), keysStart + part.keys.count <= Int(UInt32.max) else { return false }
@@ -51,7 +50,7 @@ extension ListPlacements {
 }
 
 extension [ListPlacements.Run] {
-    /// Returns the runs of some of the objects, relative to the first of them.
+    /// Returns the runs of a range of objects, with ends relative to the start of the range.
     fileprivate func slice(_ range: Range<Int>) -> [ListPlacements.Run] {
         guard !range.isEmpty, !isEmpty else { return [] }
         var part: [ListPlacements.Run] = []
@@ -63,7 +62,7 @@ extension [ListPlacements.Run] {
         return part
     }
 
-    /// Appends the runs of objects that follow `start` others.
+    /// Appends runs, whose ends are increased by `start`.
     fileprivate mutating func append(_ runs: [ListPlacements.Run], behind start: Int) {
         for run in runs { add(run.value, end: start + run.end) }
     }

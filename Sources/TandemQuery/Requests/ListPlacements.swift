@@ -4,17 +4,17 @@ public import TandemModel
 /// The placements of a list's objects, without their values: sort key, section, and the objects at
 /// the ends of its to-one key paths.
 ///
-/// Placements are enough to hold a list of many rows and keep it in order; the rows themselves
-/// would need fifty times as many allocations. All placements are arrays of numbers and bytes, with
+/// Placements are sufficient for keeping a list of many rows in order; the rows themselves would
+/// take fifty times as many allocations. Placements are stored in arrays of numbers and bytes, with
 /// one element for each object in the list's order, or for each run of objects with the same value.
-/// In a sectioned list, sections and links come in such runs.
+/// In a sectioned list, the objects of a section form such runs.
 ///
 ///     places.withKeys { keys, ends in … }     // contiguous keys, and the end of each
 ///     for run in places.sectionRuns { … }     // the end of the run, and its section
 @usableFromInline package struct ListPlacements: Hashable, Sendable {
     /// Consecutive objects with the same value.
     package struct Run: Hashable, Sendable {
-        /// The index after the last object; the run begins at the previous one's end.
+        /// The index after the last object; the run begins at the end of the previous run.
         package var end: Int
         /// The common value.
         package var value: UInt32
@@ -28,15 +28,15 @@ public import TandemModel
 
     /// The numbers of the objects in the list's order.
     package var numbers: [ObjectNumber] = []
-    /// The tags of their entities.
+    /// The tags of the objects' entities.
     package var tagRuns: [Run] = []
     /// The sort keys, contiguous.
     package var keys: [UInt8] = []
-    /// The end of each sort key.
+    /// The end of each sort key in ``keys``.
     package var keyEnds: [UInt32] = []
     /// The distinct names of sections.
     package private(set) var sections: [String] = []
-    /// The indexes of the objects' sections.
+    /// The indexes of the objects' section names in ``sections``.
     package var sectionRuns: [Run] = []
     /// The distinct objects at the ends of hops.
     package private(set) var reached: [ObjectReference] = []
@@ -62,7 +62,7 @@ public import TandemModel
     /// The number of objects.
     package var count: Int { numbers.count }
 
-    /// The approximate size of the objects in bytes.
+    /// The approximate size of numbers and keys in bytes.
     package var bytes: Int { count * 12 + keys.count }
 
     /// The number of hops of an object.
@@ -77,8 +77,8 @@ public import TandemModel
 
     /// Appends an object with the two parts of its key, one of which may be empty.
     ///
-    /// Its links are appended separately (``append(link:hop:)``). Traps if all keys together reach
-    /// 4 GiB.
+    /// The object's links are appended separately (``append(link:hop:)``). Traps if all keys
+    /// together have 4 GiB or more.
     package mutating func append(
         _ object: ObjectReference, key: UnsafeRawBufferPointer,
         _ rest: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0),
@@ -92,14 +92,15 @@ public import TandemModel
         sectionRuns.add(section, end: count)
     }
 
-    /// A placement of an object whose key begins with a shared prefix.
+    /// The placement of an object whose key begins with a shared prefix.
     @usableFromInline package struct Placed {
         @usableFromInline package var object: ObjectReference
         /// The key after the prefix.
         @usableFromInline package var rest: UnsafeRawBufferPointer
         /// The index of the section's name.
         @usableFromInline package var section: UInt32
-        /// The object at the end of the hop; a list has at most one hop here.
+        /// The index of the object at the end of the hop in ``reached``, from 1; 0 if there is
+        /// none.
         @usableFromInline package var link: UInt32
 
         @inlinable @inline(__always)
@@ -112,9 +113,9 @@ public import TandemModel
 
     /// Appends objects whose keys have a common prefix.
     ///
-    /// The effect is the same as appending them one by one, but they are written column by column,
-    /// so each takes a few nanoseconds. If `givesKeys` is false, no keys are stored. The list has
-    /// at most one hop.
+    /// The effect is that of appending the objects one by one, but they are written column by
+    /// column, which takes a few nanoseconds per object. If `givesKeys` is false, no keys are
+    /// stored. The list must have at most one hop.
     package mutating func append(
         _ placed: UnsafeBufferPointer<Placed>, prefix: UnsafeRawBufferPointer, givesKeys: Bool
     ) {
@@ -152,7 +153,7 @@ public import TandemModel
         }
     }
 
-    /// Adds the link of the last object for a hop: an index in ``reached``, from 1, or 0.
+    /// Appends the link of the last object for a hop: an index in ``reached``, from 1, or 0.
     package mutating func append(link: UInt32, hop: Int) { linkRuns[hop].add(link, end: count) }
 
     /// Calls `body` with the contiguous sort keys and the end of each.
@@ -162,7 +163,7 @@ public import TandemModel
         keys.withUnsafeBytes { keys in keyEnds.withUnsafeBufferPointer { body(keys, $0) } }
     }
 
-    // MARK: One object
+    // MARK: Single objects
 
     /// Returns an object, by a binary search in the runs of tags.
     package func object(_ index: Int) -> ObjectReference {
@@ -194,7 +195,7 @@ extension [ListPlacements.Run] {
         }
     }
 
-    /// Adds the values of objects that begin at an index.
+    /// Appends the values of objects, the first of which has the index `start`.
     @inline(__always)
     fileprivate mutating func add(
         _ placed: UnsafeBufferPointer<ListPlacements.Placed>, from start: Int,
@@ -227,7 +228,7 @@ extension UnsafeMutableRawPointer {
     }
 }
 
-/// The details of its objects that a list needs besides their order.
+/// The details of objects that a list needs in addition to their order.
 package struct ListDetails: Hashable, Sendable {
     /// The key path of section names; nil for none.
     package var sectionKeyPath: String?

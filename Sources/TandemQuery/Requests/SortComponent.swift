@@ -1,7 +1,7 @@
 /// One component of a sort order.
 ///
 /// The text form is a key path, preceded by `-` for descending order, and followed by a colon and
-/// the selector if that is not ``Selector/compare``: `"wins"`, `"-wins"`, `"-name:naturalCompare"`.
+/// the selector unless that is ``Selector/compare``: `"wins"`, `"-wins"`, `"-name:naturalCompare"`.
 public struct SortComponent: Hashable, Sendable {
     /// The way in which two values are compared.
     public enum Selector: UInt8, Hashable, Sendable, CaseIterable {
@@ -46,7 +46,7 @@ public struct SortComponent: Hashable, Sendable {
         self.init(keyPath, ascending: true, selector: selector)
     }
 
-    /// A description of what ``init(_:)`` accepts, for errors.
+    /// A description of the texts that ``init(_:)`` accepts, for errors.
     package static let form =
         "a key path, with - before it to sort descending, and :caseInsensitiveCompare or "
         + ":naturalCompare after it"

@@ -7,8 +7,8 @@ package import TandemModel
 extension CompiledDerivation {
     /// Returns the folded form of the source's value, or null if the source is null.
     ///
-    /// The content of a long text is requested from `content`; without it, the result is null. The
-    /// result is never a reference, however long the text is. Cost: as for ``TextFolding``.
+    /// `content` returns the content of a long text; if it returns nil, the result is null. The
+    /// result is never a reference, however long the text is. Cost: that of ``TextFolding``.
     package static func folded<Failure: Error>(
         _ value: Value, content: (BlobReference) throws(Failure) -> [UInt8]?
     ) throws(Failure) -> Value {

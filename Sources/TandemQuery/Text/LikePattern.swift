@@ -1,16 +1,16 @@
-/// A pattern for `LIKE`: `?` stands for one character (code point), `*` for any number; a backslash
-/// escapes the next character.
+/// A pattern of `LIKE`: `?` matches one character (code point), `*` any number of characters, and a
+/// backslash escapes the next character.
 ///
-/// The parts between stars are searched in order, each at its first occurrence, so matching never
-/// backtracks. Parts without `?` are found in linear time. A part with `?` may have at most
-/// ``maximumWildPart`` characters; a pattern with a longer one matches nothing.
+/// The parts between stars are searched in order, and each is matched at its first occurrence, so
+/// matching never backtracks. Parts without `?` are found in linear time. A part with `?` may have
+/// at most ``maximumWildPart`` characters; a pattern with a longer part matches nothing.
 struct LikePattern: Sendable {
     /// The maximum length of a part between stars that has a `?`.
     static let maximumWildPart = 64
 
     /// The part between two stars.
     private struct Part {
-        /// The bytes; nil for any one character.
+        /// The bytes to match; nil for any one character.
         var elements: [UInt8?] = []
         var isWild = false
 
@@ -28,8 +28,8 @@ struct LikePattern: Sendable {
         var place = 0
         while place < pattern.count {
             switch pattern[place] {
-            // A star after another star is ignored, because the empty part between them would be
-            // searched in every text.
+            // A star after another star is ignored, because otherwise the empty part between them
+            // would be searched for.
             case UInt8(ascii: "*") where parts.count > 1 && parts[parts.count - 1].elements.isEmpty:
                 break
             case UInt8(ascii: "*"): parts.append(Part())

@@ -1,15 +1,15 @@
-/// The natural order of texts, in which digits sort by the number they form: "File 2" before "File
-/// 10".
+/// The natural order of texts, in which runs of digits sort as numbers: "File 2" before "File 10".
 ///
-/// Other characters are compared after full Unicode case folding, by code point. Digits can be
-/// those of any decimal script, in runs of any length; relative to other characters they sort like
-/// ASCII digits. Leading zeros are ignored unless everything else is equal; then fewer zeros sort
-/// first. Signs and decimal points are not recognised: "-2" is a hyphen and a number.
+/// Other characters are compared by code point after full Unicode case folding. Digits can be the
+/// decimal digits of any script, in runs of any length; relative to other characters, they sort
+/// like ASCII digits. Leading zeros are ignored unless everything else is equal; in that case,
+/// fewer zeros sort first. Signs and decimal points are not recognised: "-2" is a hyphen and a
+/// number.
 ///
 ///     names.sorted { NaturalOrder.key($0).lexicographicallyPrecedes(NaturalOrder.key($1)) }
 @usableFromInline package enum NaturalOrder {
-    /// Returns bytes that sort like the texts; they are equal if only the case or the script of
-    /// digits differs.
+    /// Returns the sort key of a text; texts that differ only in case or in the script of digits
+    /// have equal keys.
     ///
     /// Cost: a few nanoseconds per byte of ASCII.
     @usableFromInline package static func key(_ text: String) -> [UInt8] {
@@ -39,7 +39,7 @@
 }
 
 extension Unicode.Scalar {
-    /// The ASCII digit of the same value; nil if this is not a decimal digit.
+    /// The ASCII digit with the same value; nil if the character is not a decimal digit.
     fileprivate var decimalDigit: UInt8? {
         if isASCII { return (0x30...0x39).contains(value) ? UInt8(value) : nil }
         guard properties.numericType == .decimal, let number = properties.numericValue else {
@@ -52,8 +52,8 @@ extension Unicode.Scalar {
 /// A builder of keys: the text, a zero byte, and the counts of leading zeros.
 ///
 /// A run of digits is encoded as `0`, the number of digits, and the digits. Two keys that are equal
-/// up to the zero byte have the same number of runs, so the counts compared belong to the same
-/// runs.
+/// up to the zero byte have the same number of runs, so the counts that are compared belong to
+/// corresponding runs.
 private struct NaturalKey {
     private var bytes: [UInt8] = []
     /// The digits of the current run, without leading zeros.
@@ -82,13 +82,13 @@ private struct NaturalKey {
         bytes.append(0x30)
         append(count: digits.count)
         bytes += digits
-        // In a run of zeros only, the last zero is the number.
+        // In a run that consists of zeros, the last zero is the number.
         counts.append(digits.isEmpty ? zeros - 1 : zeros)
         digits.removeAll(keepingCapacity: true)
         zeros = 0
     }
 
-    /// Appends a number of any size without a zero byte, so that smaller ones sort first.
+    /// Appends a number of any size, without a zero byte and so that smaller numbers sort first.
     private mutating func append(count: Int) {
         var rest = count
         while rest >= 254 {
@@ -98,7 +98,7 @@ private struct NaturalKey {
         bytes.append(UInt8(rest) + 1)
     }
 
-    /// The finished key.
+    /// The complete key.
     var whole: [UInt8] {
         var copy = self
         copy.endRun()

@@ -2,10 +2,10 @@
 
 /// Folding of text for comparisons that ignore case or diacritics.
 ///
-/// Case folding is Unicode's full folding, the same in every locale. Diacritics are removed by
-/// dropping nonspacing marks after canonical decomposition. The results are UTF-8 bytes, to be
-/// compared byte by byte. Cost: about a nanosecond per byte of ASCII, up to a hundred per other
-/// character.
+/// Case folding is Unicode's full case folding, which does not depend on the locale. Diacritics are
+/// removed by dropping nonspacing marks after canonical decomposition. The results are UTF-8 bytes,
+/// to be compared byte by byte. Cost: about a nanosecond per ASCII character, up to a hundred
+/// nanoseconds per other character.
 @usableFromInline package enum TextFolding {
     /// Returns the text without case differences.
     @usableFromInline
@@ -69,7 +69,8 @@
 
     /// Appends the full case folding of a scalar.
     ///
-    /// The folding is the lower case of the upper-case form, except for the scalars listed here.
+    /// The folding of a scalar is the lower case of its upper-case mapping, except for the scalars
+    /// below.
     private static func appendFolding(of scalar: Unicode.Scalar, _ result: inout [UInt8]) {
         switch scalar.value {
         case 0x131:  // Dotless i stays itself.

@@ -1,6 +1,6 @@
 /// A search for a text in a long text, in linear time (Knuth, Morris, Pratt).
 ///
-/// A client therefore can't keep the daemon busy with a text of several megabytes and a maliciously
+/// A client therefore can't block the daemon with a text of several megabytes and a maliciously
 /// chosen needle.
 enum TextSearch {
     /// Returns the offset after the first occurrence of a non-empty needle; nil if there is none.

@@ -1,6 +1,6 @@
 import TandemModel
 
-/// A comparison with a constant text, evaluated on UTF-8 without decoding.
+/// A comparison with a constant text, evaluated on UTF-8 bytes without decoding.
 struct TextTest: Sendable {
     let op: Comparison.Operator
     let options: Comparison.Options

@@ -1,14 +1,13 @@
-/// The Unicode tables with which this program folds and orders texts: those of the Swift version it
-/// was built with.
+/// The Unicode tables with which this program folds and orders texts: those of its Swift version.
 ///
 /// Persistent data with folded texts is stamped with the version, and rebuilt by a program with
-/// other tables. Two versions differ only in characters that the older one lacks: for all others,
-/// Unicode guarantees stable folding and digits.
+/// other tables. Two versions differ only in characters that the older one lacks: Unicode
+/// guarantees stable folding and digit values for all other characters.
 package enum UnicodeTables {
-    /// The version, such as `16.0`: the newest age of any character.
+    /// The version, such as `16.0`: the age of the newest character.
     ///
-    /// Swift does not provide it, so the first access scans the planes that have characters, which
-    /// takes some milliseconds.
+    /// Swift does not provide the version, so the first access scans all planes with characters,
+    /// which takes some milliseconds.
     package static let version: String = {
         var newest: (major: Int, minor: Int) = (0, 0)
         for plane in planes {

@@ -44,7 +44,7 @@ enum ValueOrder {
         return integers != 0 ? integers : order(whole, b)
     }
 
-    /// Compares byte by byte; a prefix comes first.
+    /// Compares byte by byte; a prefix sorts first.
     static func compare(bytes a: some Collection<UInt8>, _ b: some Collection<UInt8>) -> Int {
         var rest = b.makeIterator()
         for byte in a {
@@ -76,8 +76,8 @@ enum ValueOrder {
         }
     }
 
-    /// Compares a decimal with a number; a double beyond the range of decimals is compared as a
-    /// double.
+    /// Compares a decimal with a number; a double beyond the range of decimals is compared with the
+    /// decimal as a double.
     private static func compare(_ a: Decimal, _ b: Number) -> Int? {
         switch b {
         case .decimal(let b): return order(a, b)

@@ -1,14 +1,13 @@
 import TandemModel
 
-/// The contents of values that are too long for rows, each stored once with its use count.
+/// The table of blobs: values that are too long for rows, each stored once with its use count.
 ///
-/// Unused content is kept until ``sweep(below:_:)``, because a read of the past may still need it.
-/// Unused contents are operational state: a dump shows only contents in use.
+/// An unused blob is kept until it is removed by ``sweep(below:atMost:_:)``, because a read of the
+/// past may still need it. Unused blobs are operational state: a dump shows only blobs in use.
 struct BlobTable {
     private let tables: StoreTables
     private let path: String
-    /// Whether contents may lack their counts, because a salvage removes values whose content is
-    /// lost.
+    /// Whether a missing use count is ignored; a salvage has to remove uses of blobs that are lost.
     private let acceptsLosses: Bool
 
     init(_ tables: StoreTables, path: String, acceptsLosses: Bool) {
@@ -17,8 +16,8 @@ struct BlobTable {
         self.acceptsLosses = acceptsLosses
     }
 
-    /// Removes at most `most` contents that have not been used since before a position, the oldest
-    /// first; returns their number.
+    /// Removes up to `most` blobs that became unused before a position, the oldest first; returns
+    /// their number.
     func sweep(
         below position: UInt64, atMost most: Int, _ open: LMDBTransaction
     ) throws(StoreError) -> Int {
@@ -39,11 +38,11 @@ struct BlobTable {
         return unused.count
     }
 
-    /// Adds contents that the store doesn't have yet; returns the number of changes that they count
-    /// as.
+    /// Adds the blobs that the store doesn't have yet; returns the number of changes that they
+    /// count as.
     ///
-    /// Their use count is 0 until the changes of the transaction are applied. One content dirties
-    /// as many pages as several hundred changes.
+    /// Their use count is 0 until the changes of the transaction are applied. A blob counts as one
+    /// change per KiB, because it can dirty as many pages as several hundred changes.
     func add(
         _ blobs: [Blob], at position: UInt64, _ open: LMDBTransaction
     ) throws(StoreError) -> Int {
@@ -68,11 +67,11 @@ struct BlobTable {
         for blob in lost { try count(blob, -1, position, open) }
     }
 
-    /// Changes the use count of a content by one.
+    /// Changes the use count of a blob by one.
     func count(
         _ blob: BlobReference, _ step: Int64, _ position: UInt64, _ open: LMDBTransaction
     ) throws(StoreError) {
-        assert(step == 1 || step == -1, "A row uses a content once for each value.")
+        assert(step == 1 || step == -1, "Each value counts as one use.")
         let counted = try open.get(tables.blobUses, blob.hash).flatMap { BlobUses($0) }
         if counted == nil, acceptsLosses { return }
         guard var uses = counted, uses.count + step >= 0 else {
@@ -92,7 +91,7 @@ struct BlobTable {
     private func write(
         _ uses: BlobUses, of blob: BlobReference, _ open: LMDBTransaction
     ) throws(StoreError) {
-        assert(uses.count >= 0, "A content has as many uses as were added and not removed.")
+        assert(uses.count >= 0, "A use count is never negative.")
         try open.put(tables.blobUses, blob.hash, uses.bytes)
         guard uses.count == 0 else { return }
         try open.put(tables.unusedBlobs, StoreKey.number(uses.since) + blob.hash, [])

@@ -18,13 +18,14 @@ final class ChangeWriter {
         acceptsLosses = options.acceptsLosses
     }
 
-    /// Empties the caches, because tables were written in another way or a transaction was aborted.
+    /// Empties the caches; required after a transaction was aborted or tables were written
+    /// directly.
     func forgetCached() {
         rows.forgetCached()
         links.forgetCached()
     }
 
-    /// Applies a change of the transaction at a position to the open transaction.
+    /// Writes a change of the transaction at `position` to the open LMDB transaction.
     ///
     /// Throws `damaged` if the change doesn't fit the store.
     func apply(
@@ -104,7 +105,7 @@ final class ChangeWriter {
         try blobs.count(row, replacing: old, entity, at: position, open)
     }
 
-    /// Returns the error for a change that doesn't fit the model.
+    /// Returns the error for a change of an object that doesn't fit the model.
     static func misfit(_ object: ObjectReference, _ position: UInt64) -> StoreError {
         StoreError(
             .damaged,

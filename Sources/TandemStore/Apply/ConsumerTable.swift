@@ -16,7 +16,7 @@ package struct Consumer: Hashable, Sendable {
         self.owner = owner
     }
 
-    /// Decodes a table entry; nil if the name is not UTF-8 or the value has another length.
+    /// Decodes a table entry; nil if the name is not UTF-8 or the value has a wrong length.
     init?(key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
         guard value.count == 12, let name = String(validating: key, as: UTF8.self) else {
             return nil
@@ -31,7 +31,7 @@ package struct Consumer: Hashable, Sendable {
         StoreKey.number(acknowledged) + withUnsafeBytes(of: owner.bigEndian) { Array($0) }
     }
 
-    /// Returns a key in readable form: as text, or in hexadecimal if it is not UTF-8.
+    /// Returns the name in a key, or the key in hexadecimal if it is not UTF-8.
     static func name(_ key: [UInt8]) -> String {
         String(validating: key, as: UTF8.self) ?? key.withUnsafeBytes { StoreKey.hex($0) }
     }
@@ -51,7 +51,7 @@ struct ConsumerTable {
         self.decoder = decoder
     }
 
-    /// Returns all consumers, sorted by name; throws `damaged` if any can't be read.
+    /// Returns all consumers, sorted by name; throws `damaged` if one of them can't be read.
     func all(_ open: LMDBTransaction) throws(StoreError) -> [Consumer] {
         var found: [Consumer] = []
         try open.scan(table, from: []) { (key, value) throws(StoreError) -> Bool in

@@ -13,7 +13,7 @@ package struct IdempotencyRecord: Hashable, Sendable {
     /// The progress of a batch; nil for a save.
     package var batch: BatchProgress?
 
-    /// Creates an answer.
+    /// Creates a record.
     package init(
         position: UInt64, contentHash: StableHash, wrote: Bool, inserted: [ObjectReference?],
         batch: BatchProgress? = nil
@@ -44,7 +44,7 @@ package struct IdempotencyRecord: Hashable, Sendable {
     /// Encodes the record into a buffer of ``byteCount`` bytes.
     func write(to bytes: UnsafeMutableRawBufferPointer) {
         var at = 0
-        defer { assert(at == bytes.count, "The record fills its space.") }
+        defer { assert(at == bytes.count, "The record fills the buffer.") }
         func put<T: FixedWidthInteger & BitwiseCopyable>(_ value: T) {
             bytes.storeBytes(of: value.littleEndian, toByteOffset: at, as: T.self)
             at += MemoryLayout<T>.size

@@ -1,12 +1,13 @@
 import TandemModel
 
-/// A stamp in the meta table, which names the Unicode tables with which stored text was processed.
+/// A stamp in the meta table: the version of the Unicode tables with which stored text was
+/// processed.
 struct StoreStamp {
     private let table: LMDBTable
     private let key: MetaKey
     private let text: [UInt8]
 
-    /// Creates a stamp whose present text is that of this program.
+    /// Creates a stamp under a key; `text` is the stamp of this program.
     init(_ key: MetaKey, _ text: String, in meta: LMDBTable) {
         assert(key == .collation || key == .folding, "Only these two keys are stamps.")
         table = meta
@@ -22,7 +23,7 @@ struct StoreStamp {
     /// Stamps the store.
     func write(_ open: LMDBTransaction) throws(StoreError) { try open.put(table, key.key, text) }
 
-    /// Removes the stamp, so that the tables count as unknown.
+    /// Removes the stamp, so that the version counts as unknown.
     func remove(_ open: LMDBTransaction) throws(StoreError) { try open.delete(table, key.key) }
 }
 
@@ -30,8 +31,8 @@ struct StoreStamp {
 ///
 /// The Unicode tables are part of the program. A new store is stamped with the collation of the
 /// program that creates it. A program with another stamp rebuilds all index entries when it opens
-/// the store, before the first read. The present keys are ordered by code point and don't depend on
-/// the tables. The stamp ensures that the order of a store's keys is always known.
+/// the store, before the first read. Keys are currently ordered by code point, which doesn't depend
+/// on the tables; the stamp allows for other orders.
 struct IndexRenewal {
     private let view: StoreView
     private let indexes: IndexWriter

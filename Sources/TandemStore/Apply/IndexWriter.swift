@@ -17,7 +17,7 @@ struct IndexWriter {
         _ row: Row, _ object: ObjectReference, _ entity: CompiledEntity, unlessSameAs old: Row?,
         _ open: LMDBTransaction
     ) throws(StoreError) {
-        assert(object.tag == entity.tag, "A row is in the indexes of its own entity.")
+        assert(object.tag == entity.tag, "A row is indexed under its own entity.")
         for index in entity.indexes where !isSame(row, old, index, entity) {
             try add(row, object, to: index, entity, open)
         }
@@ -50,7 +50,7 @@ struct IndexWriter {
         try open.put(indexes, key, tag: object.tag)
     }
 
-    /// Moves a row to the index key that it has under another model.
+    /// Replaces a row's index key under the old model with its key under the new one.
     func move(
         _ object: ObjectReference, _ open: LMDBTransaction, from before: [UInt8]?, to key: [UInt8]
     ) throws(StoreError) {
@@ -61,7 +61,7 @@ struct IndexWriter {
         try open.put(indexes, key, tag: object.tag)
     }
 
-    /// Makes an object the holder of its row's unique key, if the row has one.
+    /// Writes the unique key of a row, if it has one; the key then refers to the row's object.
     func claim(
         _ index: CompiledIndex, _ row: Row, _ object: ObjectReference, _ entity: CompiledEntity,
         _ open: LMDBTransaction
@@ -71,7 +71,7 @@ struct IndexWriter {
         try open.put(unique, key, value)
     }
 
-    /// Removes a row's unique key if the row's object holds it.
+    /// Removes a row's unique key if the key refers to the row's object.
     ///
     /// Another object may have taken over the key earlier in the same transaction.
     func release(

@@ -1,7 +1,7 @@
 import TandemIO
 import TandemModel
 
-/// Writes links, and knows the last ranks of ordered relationships.
+/// Writes links, and caches the last ranks of ordered relationships.
 final class LinkWriter {
     private let table: LMDBTable
     /// Last ranks of ordered relationships, as of the open transaction.
@@ -9,11 +9,11 @@ final class LinkWriter {
 
     init(_ table: LMDBTable) { self.table = table }
 
-    /// Empties the cache of ranks, because links were written in another way or a transaction was
-    /// aborted.
+    /// Empties the cache of ranks; required after a transaction was aborted or links were written
+    /// directly.
     func forgetCached() { lastRanks.removeAll() }
 
-    /// Applies a change of an object's link.
+    /// Writes a change of an object's link.
     func apply(
         _ link: LinkChange, of object: ObjectReference, _ entity: CompiledEntity,
         _ open: LMDBTransaction
@@ -48,7 +48,7 @@ final class LinkWriter {
         if let last = lastRanks.last(relationship.linkID, of: owner) {
             assert(
                 isLastRank(last, of: owner, relationship, view),
-                "A cached rank is that of the last member.")
+                "A cached rank equals the last member's.")
             return last
         }
         let last = try view.places(of: owner, relationship).last?.rank
@@ -56,7 +56,10 @@ final class LinkWriter {
         return last
     }
 
-    /// Reads the members of an owner, unless there are many or they can't be read.
+    /// Returns whether `last` is the rank of an owner's last member.
+    ///
+    /// The result is also true if invariants are not verified, if the owner has many members, or if
+    /// they can't be read.
     private func isLastRank(
         _ last: Rank?, of owner: ObjectNumber, _ relationship: CompiledRelationship,
         _ view: StoreView

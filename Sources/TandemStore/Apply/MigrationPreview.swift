@@ -19,7 +19,7 @@ extension Store {
 }
 
 /// Scans the stored rows, and counts the values that a model change loses or converts, and those
-/// that break its rules.
+/// that violate its rules.
 private final class MigrationPreview {
     private let store: Store
     private let old: CompiledModel
@@ -59,7 +59,7 @@ private final class MigrationPreview {
         _ entity: String, _ property: String?, _ aspect: ModelDifference.Aspect, objects: Int,
         lost: Int
     ) {
-        assert(lost <= objects, "A value is lost of an object that has it.")
+        assert(lost <= objects, "At most one value is lost per object.")
         guard objects > 0,
             let index = report.items.firstIndex(where: {
                 $0.difference.entity == entity && $0.difference.property == property
@@ -139,7 +139,7 @@ private final class MigrationPreview {
 
     // MARK: Rules
 
-    /// Whether stored values may break a rule that the new model has for the property.
+    /// Returns whether stored values may violate a rule of the new model for the property.
     private func isSuspect(
         _ property: CompiledProperty, _ old: CompiledEntity, _ plan: RowMigration
     ) -> Bool {

@@ -1,6 +1,6 @@
 import TandemModel
 
-/// The models in the meta table: the installed one, and the hashes of those that are served.
+/// The models in the meta table: the installed model, and the hashes of the models that are served.
 final class ModelTable {
     private let meta: LMDBTable
     private var models = KnownModels()
@@ -15,7 +15,7 @@ final class ModelTable {
         folding = StoreStamp(.folding, options.folding, in: meta)
     }
 
-    /// The hashes of models that the store has had or served, the latest one last.
+    /// The hashes of models that were installed or served, the latest one last.
     var known: [StableHash] { models.hashes }
 
     /// Adopts the hashes of the last checkpoint.
@@ -23,7 +23,7 @@ final class ModelTable {
         models = KnownModels(try transaction.get(meta, MetaKey.knownModels.key))
     }
 
-    /// Makes a hash the latest known one.
+    /// Records a hash as the latest known one.
     func know(_ hash: StableHash, _ open: LMDBTransaction) throws(StoreError) {
         guard known.last != hash else { return }
         var next = models
@@ -32,8 +32,9 @@ final class ModelTable {
         models = next
     }
 
-    /// Installs a model, either the first one or a replacement, which rewrites every row; returns
-    /// the number of changes that this counts as.
+    /// Installs a model; returns the number of changes that this counts as.
+    ///
+    /// Replacing another model rewrites every row.
     func install(
         _ bytes: [UInt8], at position: UInt64, in view: StoreView, _ writer: ChangeWriter,
         _ open: LMDBTransaction
@@ -58,7 +59,7 @@ final class ModelTable {
         view.use(installed, installedAt: position)
         try know(installed.hash, open)
         if let declared = installation.declared { try know(declared, open) }
-        assert(!known.isEmpty, "The installed model is served.")
+        assert(!known.isEmpty, "The installed model is a known one.")
         return changes
     }
 }

@@ -4,8 +4,8 @@ import TandemModel
 ///
 /// The cache is direct-mapped: each object number has one slot, and a newer row evicts the older
 /// one. Only small rows are cached, a few megabytes in total (``StoreLimits/cachedRows``,
-/// ``StoreLimits/cachedRowBytes``). Every change of a row must go through ``record(_:of:at:)`` or
-/// ``remove(_:)``, or empty the cache.
+/// ``StoreLimits/cachedRowBytes``). After every change of a row, call ``record(_:of:at:)``,
+/// ``remove(_:)`` or ``removeAll()``.
 struct RowCache {
     private var places: [Store.Stored?] = []
 

@@ -14,7 +14,7 @@ final class RowTable {
     /// Returns the row of an object if it is cached.
     func cached(_ object: ObjectReference) -> StoredObject? { cache[object] }
 
-    /// Empties the cache, because rows were written in another way or a transaction was aborted.
+    /// Empties the cache; required after a transaction was aborted or rows were written directly.
     func forgetCached() { cache.removeAll() }
 
     /// Returns the row of an object of an entity, or nil if there is none.
@@ -24,7 +24,7 @@ final class RowTable {
         _ object: ObjectReference, _ entity: CompiledEntity, _ open: LMDBTransaction
     ) throws(StoreError) -> StoredObject? {
         if let kept = cache[object] {
-            assert(isStored(kept, open), "A cached row is that of the open transaction.")
+            assert(isStored(kept, open), "A cached row equals the stored one.")
             return kept
         }
         guard let value = try open.get(table, SmallKey(row: object)) else { return nil }
@@ -72,7 +72,7 @@ final class RowTable {
         _ value: UnsafeMutableRawBufferPointer, _ row: Row, _ version: UInt64
     ) {
         assert(
-            value.count == EntryDecoder.versionBytes + row.bytes.count, "The row fills its space.")
+            value.count == EntryDecoder.versionBytes + row.bytes.count, "The row fills the value.")
         value.storeBytes(of: version.littleEndian, as: UInt64.self)
         UnsafeMutableRawBufferPointer(rebasing: value[EntryDecoder.versionBytes...])
             .copyBytes(from: row.bytes)

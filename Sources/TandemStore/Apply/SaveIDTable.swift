@@ -1,6 +1,8 @@
 import TandemModel
 
-/// The idempotency table, which maps save ids to the first answers and is operational state.
+/// The idempotency table, which maps save ids to the answers to the first attempts.
+///
+/// The table is operational state and not part of the dump (law 6).
 final class SaveIDTable {
     private let saves: LMDBTable
     private let saveOrder: LMDBTable
@@ -9,7 +11,7 @@ final class SaveIDTable {
     private let unchangedKept: Int
     private let path: String
     private let decoder: EntryDecoder
-    /// The position below which save ids are forgotten.
+    /// The position below which save ids are no longer known.
     private(set) var floor: UInt64 = 0
     /// A classifier of the save ids written since the last checkpoint.
     private var idDetector = SequentialIDDetector()
@@ -27,7 +29,7 @@ final class SaveIDTable {
     /// The number of writes since the last checkpoint that dirtied a page of their own.
     var scatteredWrites: Int { idDetector.scattered }
 
-    /// Records a checkpoint: no write is uncommitted.
+    /// Resets the count of scattered writes after a checkpoint.
     func didCheckpoint() { idDetector = SequentialIDDetector() }
 
     /// Adopts the floor of the last checkpoint.
@@ -100,8 +102,7 @@ final class SaveIDTable {
         try open.delete(saveOrder, SmallKey(number: position))
     }
 
-    /// Removes records that expire when `position` is applied, whether or not that transaction has
-    /// a save id.
+    /// Removes the records that expire when the transaction at `position` is applied.
     func forget(_ position: UInt64, _ open: LMDBTransaction) throws(StoreError) {
         try forgetUnchanged(before: position, adding: 0, open)
         guard position > savesKept else { return }
@@ -117,8 +118,8 @@ final class SaveIDTable {
         try open.delete(saveOrder, order)
     }
 
-    /// Removes a bounded number of saves that are no longer covered after
-    /// ``StoreOptions/savesKept`` was lowered.
+    /// Removes a bounded number of expired save ids, which remain if ``StoreOptions/savesKept`` was
+    /// lowered.
     func sweep(_ open: LMDBTransaction) throws(StoreError) {
         var old: [(order: [UInt8], key: [UInt8])] = []
         try open.scan(saveOrder, from: []) { (order, key) throws(StoreError) -> Bool in
@@ -147,12 +148,13 @@ final class SaveIDTable {
         idDetector.record(key)
     }
 
-    /// Removes saves without effect that are expired or exceed the limit, a bounded number per
+    /// Removes saves without effect that have expired or exceed the limit, a bounded number per
     /// call.
     ///
-    /// A save recorded at position `at` may have been sent at that same position. A retry can be
-    /// recognised as too old only after the floor has reached `at + 2`. The save is therefore kept
-    /// one position longer than one that wrote, which was sent before its own position.
+    /// A save without effect that is recorded at position `at` may have been sent at that same
+    /// position. A retry can be recognised as too old only after the floor has reached `at + 2`.
+    /// The save is therefore kept one position longer than a save that wrote, which was sent before
+    /// its own position.
     private func forgetUnchanged(
         before position: UInt64, adding: Int, _ open: LMDBTransaction
     ) throws(StoreError) {

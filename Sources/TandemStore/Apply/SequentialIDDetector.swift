@@ -6,7 +6,8 @@
 struct SequentialIDDetector {
     /// The number of runs tracked at a time.
     static let kept = 256
-    /// The largest difference between consecutive ids of a run, in their last eight bytes.
+    /// The largest difference between consecutive ids of a run, as the number in their last eight
+    /// bytes.
     private static let longestStep: UInt64 = 1_024
 
     /// The number of writes that did not continue a tracked run.

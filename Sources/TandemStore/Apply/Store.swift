@@ -12,7 +12,7 @@ package import TandemModel
 ///   which the first access after a checkpoint begins.
 /// - ``checkpointPosition``: the last durable transaction.
 ///
-/// The store is a façade: the parts that write its tables own their state.
+/// The store is a façade: each table is written by a type of its own, which owns the state.
 package final class Store: StoreView {
     /// The last transaction that is durable in LMDB.
     package private(set) var checkpointPosition: UInt64 = 0
@@ -30,7 +30,7 @@ package final class Store: StoreView {
     private let transactions: TransactionWriter
     private var commitObserver: ((CommitMoment, UInt64) throws(StoreError) -> Void)?
 
-    /// A point in the course of ``checkpoint()``.
+    /// A moment of ``checkpoint()``, relative to the commit.
     enum CommitMoment {
         case before
         case after
@@ -39,15 +39,15 @@ package final class Store: StoreView {
     /// The size of a page of the file, in bytes.
     package static let pageBytes = StoreLimits.pageBytes
 
-    /// The version of the file format; a store with a newer one is rejected.
+    /// The version of the file format; a store with another version is rejected.
     package static let format: UInt32 = 1
 
     // MARK: Opening
 
     /// Opens the store in an existing directory, or creates one that belongs to `newIdentity`.
     ///
-    /// Index entries that were made with other Unicode tables are rebuilt. Throws ``StoreError``:
-    /// `notOurs` for a newer format, or `failed` for other LMDB errors.
+    /// Rebuilds index entries that were made with other Unicode tables. Throws ``StoreError``:
+    /// `notOurs` for another format, or `failed` for other LMDB errors.
     package static func open(
         path: String, newIdentity: @autoclosure () -> StoreIdentity,
         options: StoreOptions = StoreOptions()
@@ -59,7 +59,7 @@ package final class Store: StoreView {
         let transaction = try environment.begin()
         let tables = try StoreTables(transaction, create: true)
         let identity = try StoreFile.identity(
-            transaction, tables, path, remedy: "use the newer program")
+            transaction, tables, path, remedy: "use a version of Tandem with that format")
         try transaction.commit()
         let store = Store(path, environment, tables, identity, options)
         try store.loadState()
@@ -67,11 +67,12 @@ package final class Store: StoreView {
         return store
     }
 
-    /// Opens the store in a directory for reading; it shows the last checkpoint, and writes throw.
+    /// Opens the store in a directory for reading at its last checkpoint; writes throw.
     ///
-    /// Another process may have the store open, but this process must not. A private copy, which no
-    /// other process uses, is read without a lock file. Close the store within a few seconds,
-    /// because its pages can't be reused while it is open. Throws ``StoreError``.
+    /// Another process may have the store open, but this process must not. If `isPrivate` is true,
+    /// no other process may use the store, and it is read without a lock file. Close the store
+    /// within a few seconds, because its pages can't be reused while it is open. Throws
+    /// ``StoreError``.
     package static func openForReading(
         path: String, isPrivate: Bool = false
     ) throws(StoreError) -> Store {
@@ -84,7 +85,7 @@ package final class Store: StoreView {
         do throws(StoreError) {
             tables = try StoreTables(transaction, create: false)
             identity = try StoreFile.identity(
-                transaction, tables, path, remedy: "use the other program")
+                transaction, tables, path, remedy: "use a version of Tandem with that format")
         } catch {
             transaction.abort()
             throw error
@@ -118,10 +119,10 @@ package final class Store: StoreView {
         environment.close()
     }
 
-    /// Makes the index keys those of this program; durable on return.
+    /// Rebuilds all index entries unless their stamp is this program's; durable on return.
     ///
     /// A store with unreadable rows keeps its entries and its stamp until it is repaired. Throws
-    /// ``StoreError``, for example `overQuota` if the map is too small. Cost: usually none.
+    /// ``StoreError``, for example `overQuota` if the map is too small. Cost: usually one lookup.
     private func renewIndexes() throws(StoreError) {
         let stamp = StoreStamp(.collation, options.collation, in: tables.meta)
         guard try !stamp.isPresent(current) else { return endTransaction() }
@@ -159,19 +160,19 @@ package final class Store: StoreView {
 
     override func cachedRow(of object: ObjectReference) -> Stored? { writer.rows.cached(object) }
 
-    /// Calls `body` before and after each commit in ``checkpoint()`` with the new position; for
-    /// tests.
+    /// Sets a closure that ``checkpoint()`` calls before and after each commit, with the new
+    /// position; for tests.
     func observeCommits(
         _ body: @escaping (CommitMoment, UInt64) throws(StoreError) -> Void
     ) {
         commitObserver = body
     }
 
-    /// Commits the applied transactions; durable on return.
+    /// Commits the applied transactions; they are durable on return.
     ///
-    /// Throws `noSpace` or `overQuota` with the store reverted to the last checkpoint; the journal
-    /// must then be applied again. Call ``reserveRoom()`` first. All other errors are final. Cost:
-    /// writing the dirty pages, and two flushes.
+    /// Throws `noSpace` or `overQuota` with the store reverted to the last checkpoint; later
+    /// transactions must then be applied again. Call ``reserveRoom()`` first. All other errors are
+    /// final. Cost: writing the dirty pages, and two flushes.
     package func checkpoint() throws(StoreError) {
         guard let open = openTransaction else { return }
         let pending = pending
@@ -199,8 +200,8 @@ package final class Store: StoreView {
         try space.measure()
     }
 
-    /// Reverts to the last checkpoint; the journal must be applied again from
-    /// ``checkpointPosition``.
+    /// Reverts to the last checkpoint; transactions after ``checkpointPosition`` must be applied
+    /// again.
     package func revert() throws(StoreError) {
         endTransaction()
         try loadState()
@@ -226,7 +227,7 @@ package final class Store: StoreView {
     }
 
     private func loadState() throws(StoreError) {
-        assert(openTransaction == nil, "The state is that of the last checkpoint.")
+        assert(openTransaction == nil, "The state is loaded at a checkpoint.")
         let transaction = try beginReading()
         defer { transaction.abort() }
         let state = try StoreState(in: transaction, tables.meta, decoder)
@@ -246,11 +247,11 @@ package final class Store: StoreView {
     /// Returns a snapshot of the graph at ``checkpointPosition``.
     ///
     /// No model may have been applied since that checkpoint. Throws ``StoreError``: `noReader` if
-    /// all processes together have ``StoreOptions/readers`` read transactions open; in that case
-    /// end one, or wait. Cost: a microsecond.
+    /// all processes together have ``StoreOptions/readers`` read transactions open, in which case
+    /// end a read transaction or wait. Cost: a microsecond.
     package func snapshot() throws(StoreError) -> StoreSnapshot {
         precondition(
-            modelPosition <= checkpointPosition, "A model is committed before anything is read.")
+            modelPosition <= checkpointPosition, "A model is committed before a snapshot.")
         return try StoreSnapshot(environment, of: self, at: checkpointPosition)
     }
 
@@ -282,9 +283,9 @@ package final class Store: StoreView {
 
     // MARK: Models
 
-    /// The hashes of models that the store has had or served, the latest one last.
+    /// The hashes of models that were installed or served, the latest one last.
     ///
-    /// A client that declares one of them is an older app.
+    /// A client that declares one of these models is an older app.
     package var knownModels: [StableHash] { models.known }
 
     /// Marks a model hash as known, so that clients that declare that model are served.
@@ -303,12 +304,12 @@ package final class Store: StoreView {
     /// Stamps the store with this program's Unicode tables; durable after the next checkpoint.
     package func recordFolding() throws(StoreError) { try models.folding.write(current) }
 
-    /// Removes the stamp, so that the tables used for folding count as unknown.
+    /// Removes the stamp, so that the Unicode tables used for folding count as unknown.
     func forgetFolding() throws(StoreError) { try models.folding.remove(current) }
 
     // MARK: Object numbers
 
-    /// The first object number that is neither used nor leased; no number above it is either.
+    /// The lowest object number above all numbers that are used or leased.
     package var nextNumber: ObjectNumber { writer.numbers.next }
 
     /// Leases the next `count` object numbers, and returns the first one; durable on return.
@@ -336,7 +337,7 @@ package final class Store: StoreView {
 
     // MARK: Save ids
 
-    /// The position below which save ids are forgotten.
+    /// The position below which save ids are no longer known.
     package var saveFloor: UInt64 { saveIDs.floor }
 
     /// Returns the recorded answer to a user's save, or nil if there is none.
@@ -353,13 +354,13 @@ package final class Store: StoreView {
         try saveIDs.rememberUnchanged(saved, by: uid, id: id, current)
     }
 
-    /// Removes a bounded number of saves that are no longer covered after
-    /// ``StoreOptions/savesKept`` was lowered.
+    /// Removes a bounded number of expired save ids, which remain if ``StoreOptions/savesKept`` was
+    /// lowered.
     ///
     /// Durable after the next ``checkpoint()``. Cost: usually one read of the oldest entry.
     package func sweepSaves() throws(StoreError) { try saveIDs.sweep(current) }
 
-    // MARK: Consumers, contents and ranks
+    // MARK: Consumers, blobs and ranks
 
     /// Returns all consumers, sorted by name.
     ///
@@ -386,11 +387,10 @@ package final class Store: StoreView {
         try consumerTable.remove(named: name, current)
     }
 
-    /// Removes at most `most` contents that have not been used since before a position, and returns
-    /// their number.
+    /// Removes up to `most` blobs that became unused before a position, and returns their number.
     ///
-    /// Pass the first position that the journal still has, because older states can't be read
-    /// anyway. Cost: proportional to the number of removed contents.
+    /// Pass the first position that the journal still has, because states before that position
+    /// can't be read. Cost: proportional to the number of removed blobs.
     @discardableResult
     package func sweepBlobs(
         below position: UInt64, atMost most: Int = .max
@@ -408,7 +408,7 @@ package final class Store: StoreView {
         try writer.links.lastRank(of: owner, relationship, in: self)
     }
 
-    /// Empties the caches, because tables were written in another way.
+    /// Empties the caches; required after tables were written directly.
     func forgetCached() { writer.forgetCached() }
 
     // MARK: Space
@@ -416,15 +416,15 @@ package final class Store: StoreView {
     /// The maximum size of the store in bytes, without free pages.
     package var quotaBytes: Int { space.quotaBytes }
 
-    /// The used part of the quota in bytes; above three quarters of it, free pages do not count.
+    /// The used part of the quota in bytes; above three quarters of the quota, without free pages.
     ///
-    /// It contains an estimate of the writes since the last checkpoint, usually too high.
+    /// The number includes an estimate of the writes since the last checkpoint, usually too high.
     package var quotaUsedBytes: Int { space.usedBytes(pending) }
 
     /// The size of the file up to its last used page, in bytes, free pages included.
     package var usedBytes: Int { environment.usage.usedBytes }
 
-    /// An estimate of the number of pages that a checkpoint would write now, usually too high.
+    /// An upper estimate of the number of pages that a checkpoint would write now.
     ///
     /// Each write dirties one page, and a table can't have more dirty pages than pages. Cost: less
     /// than a microsecond.
@@ -439,8 +439,7 @@ package final class Store: StoreView {
         PendingWrites(pages: dirtyPages, bytes: transactions.uncommitted.bytes)
     }
 
-    /// Whether a replay should make a checkpoint before it continues, provided that no save is
-    /// waiting.
+    /// Whether a replay should make a checkpoint before it continues, unless a save is waiting.
     package var isReplayFull: Bool {
         transactions.uncommitted.changes >= StoreLimits.replayChanges
             || (transactions.uncommitted.changes >= 16_384 && dirtyPages >= StoreLimits.replayPages)
@@ -455,8 +454,8 @@ package final class Store: StoreView {
 
     /// Reserves disk space for a checkpoint; throws `noSpace` with nothing changed.
     ///
-    /// The reserved size is an estimate, so a checkpoint may still find the disk full, which is
-    /// rare but expensive.
+    /// The reserved size is an estimate. In rare cases a checkpoint still finds the disk full, and
+    /// has to be repeated from the journal.
     package func reserveRoom() throws(StoreError) {
         guard openTransaction != nil else { return }
         try space.reserve(for: pending)
@@ -474,7 +473,7 @@ package final class Store: StoreView {
         try space.reserveToRewrite(current, pending)
     }
 
-    /// Releases reserved space after the last page of the last checkpoint.
+    /// Releases the disk space reserved beyond the last page of the last checkpoint.
     ///
     /// Has no effect if transactions were applied since the checkpoint.
     package func giveBackRoom() {
@@ -487,14 +486,13 @@ package final class Store: StoreView {
 
     // MARK: Maintenance
 
-    /// Lowers the position below which save ids are forgotten.
+    /// Lowers the position below which save ids are no longer known.
     func lowerSaveFloor(to position: UInt64) { saveIDs.lowerFloor(to: position) }
 
-    /// Writes a compact copy of the last checkpoint to a file that must not exist; durable on
-    /// return.
+    /// Writes a compact copy of the last checkpoint to a new file; durable on return.
     ///
-    /// Later transactions are not in the copy. Writers are not blocked. Cost: reads and writes
-    /// every page in use.
+    /// The file must not exist. Later transactions are not in the copy. Writers are not blocked.
+    /// Cost: reads and writes every page in use.
     package func copyCheckpoint(
         to file: String, progress: (_ done: UInt64, _ total: UInt64) -> Void = { _, _ in }
     ) throws(StoreError) {

@@ -12,7 +12,8 @@ enum StoreFile {
     private static let file = "data.mdb"
     /// The name of the temporary subdirectory in which a new store is created.
     private static let workshop = "new"
-    /// Large enough for empty tables, and small enough for any limit on address space.
+    /// The size of the map, large enough for empty tables and small enough for any limit on address
+    /// space.
     private static let mapBytes = 1 << 20
 
     /// Creates the store's file unless it exists; its directory entry is durable on return.
@@ -29,8 +30,8 @@ enum StoreFile {
                 try files.rename(place + "/" + file, to: path + "/" + file)
                 clear(place, files)
             }
-            // Necessary for an existing file too, because the process that created it may have died
-            // before this call.
+            // An existing file needs this too, because the process that created it may have died
+            // before its own call.
             try files.syncDirectory(path)
         } catch let error as StoreError {
             throw error
@@ -68,13 +69,13 @@ enum StoreFile {
 
     /// Checks the format, and returns the identity.
     ///
-    /// Throws `notOurs` for another format, which `remedy` says how to read.
+    /// Throws `notOurs` for another format, with `remedy` at the end of the message.
     static func identity(
         _ transaction: LMDBTransaction, _ tables: StoreTables, _ path: String, remedy: String
     ) throws(StoreError) -> StoreIdentity {
         guard let bytes = try transaction.get(tables.meta, MetaKey.format.key), bytes.count == 4
         else {
-            throw StoreError(.notOurs, "the file at \(path) is not a store of Tandem")
+            throw StoreError(.notOurs, "the file at \(path) is not a Tandem store")
         }
         let format = UInt32(littleEndian: bytes.loadUnaligned(as: UInt32.self))
         guard format == Store.format else {

@@ -1,9 +1,10 @@
 import TandemModel
 
-/// Migrates a store from one model to the next, in one open transaction and in steps of keys.
+/// Migrates a store from one model to the next, in one transaction and a bounded number of keys at
+/// a time.
 ///
-/// The result depends only on the two models and the store (law 6). Compliance with the new rules
-/// has already been checked.
+/// The result depends only on the two models and the store (law 6). The caller has checked that the
+/// stored objects satisfy the new rules.
 final class StoreMigration {
     private let view: StoreView
     private let writer: ChangeWriter
@@ -13,15 +14,15 @@ final class StoreMigration {
     private let position: UInt64
     private let open: LMDBTransaction
     private let dropped: Set<EntityTag>
-    /// The number of rows written or removed, a long content counting as several.
+    /// The number of rows written or removed; a blob counts as several.
     private(set) var written = 0
 
-    /// Creates the migration of a view that still reads by the old model.
+    /// Creates the migration of a view that still uses the old model.
     init(
         _ view: StoreView, _ writer: ChangeWriter, from old: CompiledModel, to new: CompiledModel,
         at position: UInt64, _ open: LMDBTransaction
     ) {
-        assert(view.model?.hash == old.hash, "Rows are read by the model that they were made with.")
+        assert(view.model?.hash == old.hash, "The view still decodes rows with the old model.")
         self.view = view
         self.writer = writer
         tables = view.tables
@@ -61,7 +62,7 @@ final class StoreMigration {
             .subtracting([0])
     }
 
-    /// Removes the keys that begin with an id that the new model doesn't use.
+    /// Removes the keys that begin with an id that the new model no longer uses.
     private func removeKeys(
         _ table: LMDBTable, _ old: Set<UInt16>, _ new: Set<UInt16>
     ) throws(StoreError) {

@@ -23,7 +23,7 @@ final class StoreSpace {
         self.quotaBytes = min(quotaBytes, mapBytes - reserve)
     }
 
-    /// Returns the fixed size of the memory map, which is far above the quota unless address space
+    /// Returns the fixed size of the memory map in bytes, far above the quota unless address space
     /// is limited.
     ///
     /// LMDB can't resize the map while there are readers. The unused part of a map costs nothing.
@@ -60,7 +60,7 @@ final class StoreSpace {
 
     /// Throws `overQuota` if, by estimate, the store has no room for `bytes` more bytes.
     func checkQuota(for bytes: Int, _ pending: PendingWrites) throws(StoreError) {
-        assert(bytes >= 0, "A write needs room.")
+        assert(bytes >= 0, "A size is not negative.")
         let used = usedBytes(pending) + 2 * bytes
         guard used > quotaBytes else { return }
         throw StoreError(
@@ -88,13 +88,13 @@ final class StoreSpace {
         try environment.reserve(bytes: StoreLimits.checkpointBytes + bytes)
     }
 
-    /// Releases reserved space after the last page of the last checkpoint.
+    /// Releases the disk space reserved beyond the last page of the last checkpoint.
     func giveBack() { environment.giveBack() }
 
     /// Returns the error, or a `noSpace` error if it is an I/O error caused by a full disk.
     ///
-    /// LMDB reports a write cut short by a full disk as an I/O error. It also writes before the
-    /// commit if more pages are dirty than it keeps in memory.
+    /// LMDB reports a write that is cut short by a full disk as an I/O error. It writes before the
+    /// commit, too, if more pages are dirty than it keeps in memory.
     func meaning(of error: StoreError, _ pending: PendingWrites) -> StoreError {
         guard error.isInputOutput, environment.isWithoutRoom(for: pending.neededRoom) else {
             return error
@@ -102,20 +102,20 @@ final class StoreSpace {
         return StoreError(.noSpace, error.message)
     }
 
-    /// Returns an estimate of the number of pages that a checkpoint would write now, usually too
-    /// high.
+    /// Returns an upper estimate of the number of pages that a checkpoint would write now.
     ///
     /// Each write dirties one page, and a table can't have more dirty pages than pages.
     func dirtyPages(
         _ transaction: LMDBTransaction, bytes: Int, scatteredSaves: Int
     ) -> Int {
-        assert(bytes >= 0 && scatteredSaves >= 0, "Uncommitted writes are counted.")
+        assert(bytes >= 0 && scatteredSaves >= 0, "Counts of uncommitted writes are not negative.")
         func pages(_ table: LMDBTable, sharing writes: Int = 1) -> Int {
             let most = transaction.writes(table) / writes + 1
             return min(most, (try? transaction.pages(table)) ?? most)
         }
         let scattered = [tables.rows, tables.links, tables.indexes, tables.unique]
-        // The keys of these tables ascend; in `saves` they do so only within the ids of one client.
+        // The keys of these tables are written in ascending order; in `saves`, only those of one
+        // client are.
         let ascending = [tables.numbers, tables.saves, tables.saveOrder, tables.unchanged]
         return bytes / StoreLimits.pageBytes
             + scattered.reduce(0) { $0 + pages($1) }
@@ -128,7 +128,7 @@ final class StoreSpace {
 struct PendingWrites {
     /// The number of dirty pages.
     let pages: Int
-    /// The size of the rows and contents written since the last checkpoint, in bytes.
+    /// The size of the rows and blobs written since the last checkpoint, in bytes.
     let bytes: Int
 
     /// The disk space to reserve for the checkpoint, in bytes.
@@ -137,11 +137,11 @@ struct PendingWrites {
     }
 }
 
-/// The totals of the changes applied since a moment.
+/// The total number and size of applied changes.
 struct AppliedTotals {
-    /// The number of changes, a long content counting as several.
+    /// The number of changes; a blob counts as several.
     var changes = 0
-    /// The size of the rows and contents, in bytes.
+    /// The size of the rows and blobs, in bytes.
     var bytes = 0
 
     /// Whether nothing was applied.

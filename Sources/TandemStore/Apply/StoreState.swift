@@ -1,14 +1,14 @@
 import TandemModel
 
-/// The part of a store's state that is not in its tables of objects, as of a checkpoint.
+/// The state of a store outside its tables of objects, as of a checkpoint: positions and marks.
 struct StoreState {
     /// The last applied position.
     var applied: UInt64 = 0
     /// The position at which the model was installed.
     var modelPosition: UInt64 = 0
-    /// The first object number that is neither used nor leased.
+    /// The lowest object number above all numbers that are used or leased.
     var nextNumber: ObjectNumber = 1
-    /// The position below which save ids are forgotten.
+    /// The position below which save ids are no longer known.
     var saveFloor: UInt64 = 0
 
     init(
@@ -18,7 +18,7 @@ struct StoreState {
         (self.nextNumber, self.saveFloor) = (nextNumber, saveFloor)
     }
 
-    /// Reads the state; throws `damaged` for a number of another length.
+    /// Reads the state; throws `damaged` for a number with a wrong length.
     init(
         in transaction: LMDBTransaction, _ meta: LMDBTable, _ decoder: EntryDecoder
     ) throws(StoreError) {
@@ -59,7 +59,7 @@ struct StoreState {
     }
 }
 
-/// The hashes of models that a store has had or served, the latest one last.
+/// The hashes of models that were installed or served, the latest one last.
 struct KnownModels {
     /// The maximum number of known model hashes.
     static let kept = 64
@@ -68,7 +68,7 @@ struct KnownModels {
 
     init() {}
 
-    /// Decodes the hashes; none if the bytes have another length.
+    /// Decodes the hashes; the result is empty if the bytes have a wrong length.
     init(_ bytes: UnsafeRawBufferPointer?) {
         guard let bytes, bytes.count % 16 == 0 else { return }
         hashes = stride(from: 0, to: bytes.count, by: 16).map {
@@ -84,7 +84,7 @@ struct KnownModels {
         hashes.removeFirst(max(0, hashes.count - Self.kept))
         assert(
             hashes.count <= Self.kept && hashes.last == hash,
-            "The latest hash is kept, and a bounded number of others.")
+            "The latest hash is last, and the number of hashes is bounded.")
     }
 
     /// The encoded hashes.

@@ -3,7 +3,7 @@ import TandemModel
 /// Applies whole transactions to the open write transaction of a store.
 ///
 /// The result is a pure function of the store and the transaction (law 6). Nothing here depends on
-/// a clock, a random number, a locale or a hash order. Transactions were planned before they are
+/// a clock, a random number, a locale or a hash order. Transactions are planned before they are
 /// applied, so a failure is caused by the store or the disk, never by a client.
 final class TransactionWriter {
     private let writer: ChangeWriter
@@ -49,8 +49,8 @@ final class TransactionWriter {
         while let change = try decoding(
             encoded, { _ throws(CodingError) in try reader.next() })
         {
-            // Bytes from the journal have to be checked; a transaction that was just planned is
-            // known to be valid.
+            // Changes decoded from the journal have to be checked; a transaction that was just
+            // planned is known to be valid.
             guard let entity = model.entity(tagged: change.object.tag), change.isValid(for: entity)
             else { throw ChangeWriter.misfit(change.object, transaction.position) }
             try writer.apply(change, transaction.position, entity, open)
@@ -118,7 +118,7 @@ final class TransactionWriter {
         try checkIsNext(transaction, view)
         guard let model = view.model else {
             throw StoreError(
-                .damaged, "the store at \(path) has no model to apply objects with")
+                .damaged, "the store at \(path) has no model, so objects cannot be applied to it")
         }
         uncommitted.changes += try writer.blobs.add(
             transaction.blobs, at: transaction.position, open)
@@ -133,7 +133,7 @@ final class TransactionWriter {
     ) throws(StoreError) {
         assert(
             transaction.position == view.appliedPosition + 1,
-            "Transactions are applied in order and each once.")
+            "Transactions are applied in order, and each only once.")
         assert(view.openTransaction === open, "All changes go into the open transaction.")
         uncommitted.changes += applied.count
         uncommitted.bytes += applied.bytes
@@ -153,7 +153,7 @@ final class TransactionWriter {
 /// The totals of a transaction's applied changes.
 private struct AppliedChanges {
     var count = 0
-    /// The size of the rows.
+    /// The size of the rows, in bytes.
     var bytes = 0
     var inserted: [ObjectReference] = []
 

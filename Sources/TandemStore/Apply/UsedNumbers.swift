@@ -1,9 +1,9 @@
 import TandemModel
 
-/// The table of used object numbers, and the mark above them.
+/// The table of used object numbers, and the high-water mark above used and leased numbers.
 final class UsedNumbers {
     private let table: LMDBTable
-    /// The first object number that is neither used nor leased; no number above it is either.
+    /// The lowest object number above all numbers that are used or leased.
     private(set) var next: ObjectNumber = 1
 
     init(_ table: LMDBTable) { self.table = table }

@@ -18,7 +18,7 @@ struct KeyRange: Hashable {
         self.init(lower: prefix, upper: KeyRange.successor(prefix))
     }
 
-    /// Whether the range can't contain a key.
+    /// Whether no key can be in the range.
     var isEmpty: Bool {
         upper.map { !lower.lexicographicallyPrecedes($0) } ?? false
     }
@@ -31,17 +31,17 @@ struct KeyRange: Hashable {
         return KeyRange(lower: lower, upper: its.lexicographicallyPrecedes(mine) ? its : mine)
     }
 
-    /// Whether the range contains a key.
+    /// Returns whether the range contains a key.
     func contains(_ key: some Sequence<UInt8>) -> Bool {
         !key.lexicographicallyPrecedes(lower) && isBelowEnd(key)
     }
 
-    /// Whether the range contains a key that is known to be at or above the lower bound.
+    /// Returns whether a key is below the upper bound.
     func isBelowEnd(_ key: some Sequence<UInt8>) -> Bool {
         upper.map { key.lexicographicallyPrecedes($0) } ?? true
     }
 
-    /// Calls `body` with the upper bound in a form that is fast to compare with many keys.
+    /// Calls `body` with the upper bound, prepared for comparison with many keys.
     @inline(__always)
     func withEnd<Result, Failure: Error>(
         _ body: (RangeUpperBound) throws(Failure) -> Result
@@ -68,7 +68,7 @@ struct KeyRange: Hashable {
             !Invariants.walk(result.count)
                 || result.allSatisfy { !$0.isEmpty }
                     && zip(result, result.dropFirst()).allSatisfy { $0.ends(before: $1) },
-            "The merged ranges are in order, not empty, and neither overlap nor adjoin.")
+            "The merged ranges are in order and not empty, and neither overlap nor adjoin.")
         return result
     }
 

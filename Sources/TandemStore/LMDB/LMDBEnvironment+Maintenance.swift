@@ -28,10 +28,10 @@ extension LMDBEnvironment {
         return list.readers(last: UInt64(info.me_last_txnid))
     }
 
-    /// Writes a compact copy of the last commit to a file that must not exist; durable on return.
+    /// Writes a compact copy of the last commit to a new file; durable on return.
     ///
-    /// Meanwhile it holds a read transaction, but never the writer's lock. Calls `progress` with
-    /// the number of bytes written.
+    /// The file must not exist. The copy is made in a read transaction, so writers are not blocked.
+    /// Calls `progress` with the number of bytes written.
     func copy(
         to file: String, _ progress: (_ done: UInt64, _ total: UInt64) -> Void
     ) throws(StoreError) {
@@ -45,19 +45,19 @@ extension LMDBEnvironment {
     }
 }
 
-/// Copying with progress reports.
+/// Copies with progress reports.
 extension LMDBEnvironment {
-    /// The interval of progress reports.
+    /// The interval between progress reports.
     private static let milliseconds: Int32 = 100
 
-    /// Copies on a separate thread, and meanwhile polls the length of the file.
+    /// Copies on a separate thread, and polls the length of the file meanwhile.
     ///
     /// LMDB itself reports no progress.
     private func compactCopy(
         to descriptor: Int32, _ progress: (_ done: UInt64, _ total: UInt64) -> Void
     ) throws(StoreError) -> Int32 {
         let total = try copiedBytes()
-        // The address may be sent to another thread: the thread is joined before this method
+        // Sending the address to another thread is safe: that thread is joined before this method
         // returns, and the environment stays open until then.
         let address = UInt(bitPattern: environment)
         do {
@@ -78,7 +78,7 @@ extension LMDBEnvironment {
         }
     }
 
-    /// Waits for a result code from another thread.
+    /// Waits for the result code that another thread writes to a socket.
     ///
     /// Calls `look` at each interval, and once more at the end.
     private static func result(_ descriptor: Int32, _ look: () -> Void) -> Int32 {
@@ -118,7 +118,7 @@ package struct StoreReaders: Hashable, Sendable {
     package var oldestCommit: UInt64
 }
 
-/// Parses LMDB's list of readers: lines with process, thread and transaction, `-` for none.
+/// A parser of LMDB's list of readers: lines with process, thread and transaction, `-` for none.
 private final class ReaderList {
     private var transactions: [UInt64] = []
 

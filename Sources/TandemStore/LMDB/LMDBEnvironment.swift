@@ -17,9 +17,9 @@ final class LMDBEnvironment {
 
     /// Opens or creates the environment in an existing directory.
     ///
-    /// Without `mapBytes`, the map has the size recorded in the file. The size never changes,
-    /// because `mdb_env_set_mapsize` moves pages that open readers use. If locking is off, no other
-    /// process may have the environment open.
+    /// If `mapBytes` is nil, the map has the size recorded in the file. The size never changes,
+    /// because `mdb_env_set_mapsize` moves pages that open readers use. If `isLocking` is false, no
+    /// other process may have the environment open.
     init(
         path: String, mapBytes: Int?, tables: Int, readers: Int? = nil, readOnly: Bool = false,
         isLocking: Bool = true
@@ -63,10 +63,10 @@ final class LMDBEnvironment {
 
     /// Begins a transaction.
     ///
-    /// A write transaction is bound to this thread; a read transaction may be used by one thread at
-    /// a time.
+    /// A write transaction is bound to the calling thread; a read transaction may be used by one
+    /// thread at a time.
     func begin(readOnly: Bool = false) throws(StoreError) -> LMDBTransaction {
-        assert(!isClosed, "No transaction begins after the environment was closed.")
+        assert(!isClosed, "No transaction begins after the environment is closed.")
         var handle: OpaquePointer?
         let flags = readOnly ? UInt32(MDB_RDONLY) : 0
         try check(mdb_txn_begin(environment, nil, flags, &handle), "begin a transaction in")
@@ -76,8 +76,8 @@ final class LMDBEnvironment {
 
     /// Allocates disk blocks for `bytes` after the file's last used page.
     ///
-    /// LMDB reports a write cut short by a full disk as an I/O error. The space must therefore be
-    /// reserved before LMDB writes.
+    /// LMDB reports a write that is cut short by a full disk as an I/O error. The space must
+    /// therefore be reserved before LMDB writes.
     func reserve(bytes: Int) throws(StoreError) {
         let end = usage.usedBytes + bytes
         // The file-size limit also applies to writes within an existing longer file.
@@ -88,10 +88,10 @@ final class LMDBEnvironment {
         var descriptor: Int32 = -1
         try check(mdb_env_get_fd(environment, &descriptor), "find the file of")
         let start = off_t(allocatedBytes)
-        // Tries with a margin first, so that a growing store rarely allocates, and then without it.
+        // Try with a margin first, so that a growing store rarely allocates, and then without it.
         for wanted in [end + max(StoreLimits.growthBytes, end / 16), end] {
             let length = off_t(wanted) - start
-            assert(length > 0, "Blocks are allocated only beyond the allocated ones.")
+            assert(length > 0, "Only blocks that are not allocated yet are allocated.")
             // `posix_fallocate` returns the error number, and doesn't set errno.
             let status = posix_fallocate(descriptor, start, length)
             if status == 0 || status == EINVAL || status == EOPNOTSUPP {
@@ -114,7 +114,7 @@ final class LMDBEnvironment {
         _ = ftruncate(descriptor, end)
     }
 
-    /// Whether a commit failed with `EIO` because the file system is full.
+    /// Returns whether a commit of `bytes` bytes that failed with `EIO` found the file system full.
     func isWithoutRoom(for bytes: Int) -> Bool {
         allocatedBytes = 0
         do throws(StoreError) {
@@ -131,7 +131,7 @@ final class LMDBEnvironment {
         return Int(clamping: limit.rlim_cur)
     }
 
-    /// Whether the process has enough address space for a map of this size.
+    /// Returns whether the process has enough address space for a map of `bytes` bytes.
     static func hasAddressSpace(for bytes: Int) -> Bool {
         let address = mmap(
             nil, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
@@ -142,7 +142,7 @@ final class LMDBEnvironment {
 
     /// The sizes of the map and of its used part, in bytes.
     var usage: (mapBytes: Int, usedBytes: Int) {
-        assert(!isClosed, "A closed environment has no usage.")
+        assert(!isClosed, "The usage is read before the environment is closed.")
         var info = MDB_envinfo()
         var stat = MDB_stat()
         mdb_env_info(environment, &info)

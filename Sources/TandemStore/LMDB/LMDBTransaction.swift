@@ -37,7 +37,7 @@ final class LMDBTransaction {
 
     /// Opens a table; a write transaction can create it.
     func table(_ name: String, create: Bool) throws(StoreError) -> LMDBTable {
-        assert(isOpen, "Tables are opened in an open transaction.")
+        assert(isOpen, "A table is opened before the transaction ends.")
         var table: MDB_dbi = 0
         let flags = create ? UInt32(MDB_CREATE) : 0
         try environment.check(mdb_dbi_open(handle, name, flags, &table), "open table \(name) of")
@@ -64,7 +64,7 @@ final class LMDBTransaction {
 
     /// Calls `body`, which reads borrowed pages.
     ///
-    /// Until it returns, a write or the end of the transaction traps.
+    /// Until `body` returns, a write or the end of the transaction traps.
     func lend<Failure: Error>(_ body: () throws(Failure) -> Void) throws(Failure) {
         assert(isOpen, "Pages are borrowed from an open transaction.")
         lent += 1
@@ -81,13 +81,14 @@ final class LMDBTransaction {
 
     // MARK: Cursors
 
-    /// Returns the cursor of a table, which finds a nearby key without a search from the root.
+    /// Returns the shared cursor of a table, which finds a nearby key without a search from the
+    /// root.
     ///
-    /// All access except scans and removals uses this cursor, and a removal closes it. While it is
-    /// open, nothing else changes the table.
+    /// All access except scans and removals uses this cursor, and a removal closes it. While the
+    /// cursor is open, the table is changed only through it.
     private func cursor(_ table: LMDBTable) throws(StoreError) -> OpaquePointer? {
         assert(isOpen, "A transaction is not used after its end.")
-        assert(Int(table) < cursors.count, "No more tables exist than were announced.")
+        assert(Int(table) < cursors.count, "There are at most `tableCount` tables.")
         if let cursor = cursors[Int(table)] { return cursor }
         var cursor: OpaquePointer?
         try environment.check(mdb_cursor_open(handle, table, &cursor), "use a table of")
@@ -136,7 +137,7 @@ final class LMDBTransaction {
         return UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
     }
 
-    /// Sets the value of a key to `count` bytes, which `fill` writes immediately.
+    /// Sets the value of a key to `count` bytes, which `fill` writes in place.
     func put(
         _ table: LMDBTable, _ key: SmallKey, count: Int,
         fill: (UnsafeMutableRawBufferPointer) -> Void
@@ -150,7 +151,7 @@ final class LMDBTransaction {
         fill(UnsafeMutableRawBufferPointer(start: value.mv_data, count: value.mv_size))
     }
 
-    /// Replaces the value of an existing key with `count` bytes, which `fill` writes immediately.
+    /// Replaces the value of an existing key with `count` bytes, which `fill` writes in place.
     ///
     /// Returns false if the key doesn't exist.
     func replace(
@@ -234,9 +235,9 @@ final class LMDBTransaction {
         return true
     }
 
-    /// Takes back the count of a write that went to the same page as the previous one.
+    /// Undoes the counting of a write to the same page as the previous write.
     ///
-    /// LMDB fills a page from its end: in the same page, a new value lies right before the previous
+    /// LMDB fills a page from its end, so a new value in the same page is right before the previous
     /// entry's header and key.
     private func discountWriteToSamePage(
         _ value: MDB_val, behind keyBytes: Int, in table: LMDBTable
@@ -246,15 +247,15 @@ final class LMDBTransaction {
         newest[Int(table)] = place
         let most = UInt(Self.nodeHeaderBytes + keyBytes + value.mv_size + 1)
         if (1...most).contains(distance) { writes[Int(table)] -= 1 }
-        assert(writes[Int(table)] >= 0, "Only a write that was counted is undone.")
+        assert(writes[Int(table)] >= 0, "Only a counted write is undone.")
     }
 
-    /// The size of LMDB's header before each key.
+    /// The size of LMDB's header before each key, in bytes.
     private static let nodeHeaderBytes = 8
 
     /// Returns the approximate number of pages of a table that were written to.
     ///
-    /// A page is counted again each time writes return to it.
+    /// A page is counted again whenever writes return to it.
     func writes(_ table: LMDBTable) -> Int { writes[Int(table)] }
 
     private func writing(_ table: LMDBTable) throws(StoreError) -> OpaquePointer? {
@@ -344,7 +345,7 @@ final class LMDBTransaction {
         _ table: LMDBTable, from start: [UInt8],
         _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(StoreError) -> Bool
     ) throws(StoreError) {
-        assert(isOpen, "A transaction is not scanned after its end.")
+        assert(isOpen, "A table is scanned before the transaction ends.")
         var cursor: OpaquePointer?
         try environment.check(mdb_cursor_open(handle, table, &cursor), "scan")
         defer { mdb_cursor_close(cursor) }
@@ -366,7 +367,8 @@ final class LMDBTransaction {
         if status != MDB_NOTFOUND { try environment.check(status, "scan") }
     }
 
-    /// Calls `body` with each key that begins with `prefix`, without the prefix, and its value.
+    /// Calls `body` with each key that begins with `prefix`, from which the prefix is removed, and
+    /// its value.
     func scan(
         _ table: LMDBTable, prefix: [UInt8],
         _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(StoreError) -> Bool
@@ -378,21 +380,21 @@ final class LMDBTransaction {
     }
 }
 
-/// Prefetches every page that a scan reaches as a whole.
+/// Prefetches each page that a scan reaches, as a whole.
 ///
-/// Entries lie in an LMDB page in order of insertion. A scan of an index jumps back and forth
-/// within a page, and would wait for memory at each key. Short scans, which are the majority, pay
-/// nothing.
+/// The entries of an LMDB page are stored in order of insertion. A scan of an index therefore jumps
+/// back and forth within a page, and would wait for memory at each key. Short scans, which are the
+/// majority, do not prefetch.
 private struct PagePrefetcher {
     private var seen = 0
     /// The last two pages.
     ///
-    /// There are two, because a page changed since the last commit isn't aligned to the machine's
-    /// pages.
+    /// Two are needed, because an LMDB page that changed since the last commit isn't aligned to a
+    /// page of the system.
     private var (last, other) = (0, 0)
 
     private static var pageBits: Int { 12 }
-    /// The number of keys after which prefetching pays off.
+    /// The number of keys above which prefetching pays off.
     private static var shortWalk: Int { 16 }
 
     @inline(__always)
@@ -405,7 +407,7 @@ private struct PagePrefetcher {
         Self.fetch(page)
     }
 
-    /// This is not inlined, unlike the rest, so that all scans share it.
+    /// Prefetches a page; not inlined, unlike the rest, so that all scans share the code.
     @inline(never)
     private static func fetch(_ page: Int) {
         tandem_prefetch(UnsafeRawPointer(bitPattern: page << pageBits), 1 << pageBits)

@@ -11,7 +11,7 @@ struct RangeUpperBound {
         head = bytes?.keyNumber(at: 0) ?? 0
     }
 
-    /// Whether a key is below the bound.
+    /// Returns whether a key is below the bound.
     @inline(__always)
     func isBehind(_ key: UnsafeRawBufferPointer) -> Bool {
         guard let bytes else { return true }

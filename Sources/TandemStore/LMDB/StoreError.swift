@@ -2,7 +2,7 @@ import CLMDB
 import Glibc
 import TandemIO
 
-/// An error of the store; its message says what failed, at which path, and what to do.
+/// An error of the store, with a message.
 package struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The kinds of failures.
     package enum Code: Hashable, Sendable {
@@ -15,9 +15,9 @@ package struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         case notOurs
         /// The store contradicts itself or the journal.
         case damaged
-        /// A request exceeds the read limit for requests; the store is unaffected.
+        /// A request exceeds the limit of reads per request; the store is unaffected.
         case tooMuch
-        /// A request exceeds the read limit for one object; the store is unaffected.
+        /// A request exceeds the limit of reads per object; the store is unaffected.
         case tooMuchOfObject
         /// The read was cancelled by its caller, or exceeded its budget.
         case interrupted

@@ -8,7 +8,7 @@ package struct ReadableCopy {
     private let target: String
     /// The maximum number of keys and bytes written in one transaction.
     ///
-    /// This is also the maximum loss if a damaged page ends the process.
+    /// At most this much is lost if a damaged page ends the process.
     private static let batch = (keys: 256, bytes: 4 << 20)
 
     /// Creates a copy from one directory to another, which must exist and be unused.
@@ -17,11 +17,11 @@ package struct ReadableCopy {
         self.target = target
     }
 
-    /// Copies one table, up to a key that is already copied; durable on return.
+    /// Copies one table up to a key that was copied before; durable on return.
     ///
-    /// Starts at the table's end if `backwards` is true. Throws ``StoreError`` at the first
+    /// Begins at the table's end if `backwards` is true. Throws ``StoreError`` at the first
     /// unreadable page, after copying all keys before it. A damaged file may also end the process
-    /// by SIGBUS or SIGSEGV; in that case at most one batch is missing.
+    /// with SIGBUS or SIGSEGV; at most one batch is then missing.
     package func copy(_ table: StoreTable, backwards: Bool = false) throws(StoreError) {
         let from = try LMDBEnvironment(
             path: source, mapBytes: nil, tables: StoreTables.count, readOnly: true,
@@ -37,8 +37,8 @@ package struct ReadableCopy {
         let cursor = try reading.ownCursor(try reading.table(table.rawValue, create: false))
         var failure: StoreError?
         let most = from.usage.usedBytes
-        // A bound on the number of keys is needed, because a damaged page may refer to an earlier
-        // one.
+        // The number of keys is bounded, because a damaged page may refer to an earlier one, which
+        // makes a cycle.
         var left = most / 8
         var entry: LMDBCursor.Entry?
         do throws(StoreError) {

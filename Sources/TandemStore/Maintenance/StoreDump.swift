@@ -3,10 +3,10 @@ package import TandemModel
 /// Writes the logical dump of law 6: the model, rows, links, unique keys and blobs, one per line,
 /// in key order.
 ///
-/// The line of a blob contains its SHA-256, in place of its content, and the number of its uses in
-/// rows. A rebuild of the store from the journal gives the same dump, byte for byte. Indexes are
-/// derived from rows, and ``Store/check(progress:)`` verifies them instead. Leases and save ids are
-/// operational state and not part of the dump.
+/// The line of a blob has the SHA-256 of its content, and the number of its uses in rows. A store
+/// rebuilt from the journal has the same dump, byte for byte. Indexes are derived from rows;
+/// ``Store/check(progress:)`` verifies them. Leases and save ids are operational state and not part
+/// of the dump.
 struct StoreDump {
     private let view: StoreView
     private var keys: KeyProgress

@@ -1,5 +1,4 @@
-/// The parts of a store that ``Store/salvage(recovering:)`` could not read, counted by entity or
-/// property.
+/// The losses in a ``Store/salvage(recovering:)``, counted by entity or property.
 package struct StoreLosses: Hashable, Sendable {
     /// A kind of loss, and what the salvage did about it.
     package enum Kind: String, Hashable, Sendable, CaseIterable {
@@ -12,7 +11,7 @@ package struct StoreLosses: Hashable, Sendable {
         case reference
         /// A unique value that two objects have; it was set to null in one of them.
         case uniqueValue
-        /// A long value whose content is missing or wrong; it was set to null.
+        /// A long value whose blob is missing or wrong; it was set to null.
         case content
         /// The rank of a member in an ordered relationship; the member was put at the end.
         case rank
@@ -26,12 +25,12 @@ package struct StoreLosses: Hashable, Sendable {
     private var counts: [Key: Int] = [:]
     /// The number of objects recovered from a journal, by entity.
     package internal(set) var recoveredObjects: [String: Int] = [:]
-    /// The number of contents recovered from a journal.
+    /// The number of blobs recovered from a journal.
     package internal(set) var recoveredContents = 0
-    /// The number of faults that were repaired from the rows.
+    /// The number of faults that were repaired using the rows.
     package internal(set) var repaired = 0
 
-    /// No losses.
+    /// Creates an empty count of losses.
     package init() {}
 
     /// Whether nothing is lost.
@@ -51,7 +50,7 @@ package struct StoreLosses: Hashable, Sendable {
         }
     }
 
-    /// One line for each entity with recovered objects, and one for recovered contents.
+    /// One line for each entity with recovered objects, and one for recovered blobs.
     package var recoveredLines: [String] {
         let objects = recoveredObjects.sorted { $0.key < $1.key }.map {
             "\($0.value) \($0.value == 1 ? "object" : "objects") of \($0.key)"

@@ -1,7 +1,7 @@
 package import TandemIO
 package import TandemModel
 
-/// Rebuilds the store from the journal (law 6) next to the old one, which it then replaces.
+/// Rebuilds a store from its journal (law 6), and replaces the old store with the new one.
 ///
 /// The old store is never written to. It is kept until the new one is complete, checked and
 /// durable.
@@ -28,13 +28,13 @@ package struct StoreRebuild {
         self.options = options
     }
 
-    /// Rebuilds the store of a log up to the position `last`, checks it, and returns the clean
-    /// report.
+    /// Rebuilds the store of a log up to the position `last`, checks it, and returns the report of
+    /// the check, which has no faults.
     ///
-    /// The rebuild begins with the `snapshot`, the LMDB file of a backup of the same log, or with
-    /// an empty store. `feed` returns the transactions after a position, and is called again after
-    /// each growth of the map. `beforeCheck` is called with the new store before its check. Throws
-    /// ``StoreError`` and the errors of `feed`, leaving the old store unchanged. Cost: applies all
+    /// The rebuild begins with `snapshot`, the LMDB file of a backup of the same log, or with an
+    /// empty store. `feed` returns the transactions after a position, and is called again after
+    /// each growth of the map. `beforeCheck` is called with the new store before the check. Throws
+    /// ``StoreError`` and the errors of `feed`; the old store is then unchanged. Cost: applies all
     /// transactions.
     package func run(
         identity: StoreIdentity, through last: UInt64, snapshot: String? = nil,
@@ -68,7 +68,7 @@ package struct StoreRebuild {
         return old.nextNumber
     }
 
-    /// The consumers of the old store, as far as they can be read.
+    /// The consumers found in the old store.
     package struct OldConsumers: Hashable, Sendable {
         /// The consumers that the new store takes over.
         package var kept: [Consumer] = []
@@ -80,8 +80,7 @@ package struct StoreRebuild {
         package var isKnown: Bool { failure == nil }
     }
 
-    /// Returns the consumers that ``run(identity:through:snapshot:feed:)`` takes over, and those
-    /// that it can't.
+    /// Returns the consumers that a rebuild takes over from the old store, and those that are lost.
     ///
     /// Consumers are not in the journal, and neither are leases.
     package func oldConsumers() -> OldConsumers {

@@ -1,10 +1,10 @@
 package import TandemModel
 
-/// Rows and contents found in a journal for objects and long values that a store has lost.
+/// Rows and blobs found in a journal for objects and long values that a store has lost.
 package struct JournalledParts {
     /// The last row of each object and the position of its transaction.
     package var rows: [ObjectReference: (row: Row, position: UInt64)] = [:]
-    /// The contents by hash.
+    /// The contents of blobs by hash.
     package var contents: [[UInt8]: [UInt8]] = [:]
 
     /// Creates an empty set of parts.
@@ -12,16 +12,16 @@ package struct JournalledParts {
 }
 
 extension Store {
-    /// Returns the journalled parts of the given objects, and the contents with the given hashes.
+    /// Returns the journalled rows of the given objects, and the blobs with the given hashes.
     package typealias Recovery = (
         _ objects: Set<ObjectReference>, _ contents: Set<[UInt8]>
     ) throws -> JournalledParts
 
-    /// Removes all unreadable or contradictory data, and repairs what follows from the rows.
+    /// Removes all unreadable or contradictory data, and repairs data that is derived from rows.
     ///
     /// Unlike ``repair(_:)``, this loses data: use it on a copy, and only if there is neither a
-    /// complete journal nor a backup. `recovering` is called first to find lost rows and contents.
-    /// No other process may use the store, and nothing may have been applied since the last
+    /// complete journal nor a backup. `recover` is called first to find lost rows and blobs. No
+    /// other process may use the store, and nothing may have been applied since the last
     /// checkpoint. Durable on return. Throws ``StoreError`` if faults remain, or if LMDB can't
     /// continue reading.
     package func salvage(
@@ -35,7 +35,7 @@ extension Store {
 
 /// Makes a damaged store consistent by removing the damaged parts.
 struct StoreSalvage {
-    /// A fault that was removed, so that no fault is removed twice.
+    /// The identity of a removed fault, so that no fault is removed twice.
     private struct Removal: Hashable {
         var kind: StoreFinding.Kind
         var key: [UInt8]
@@ -76,8 +76,8 @@ struct StoreSalvage {
 
     /// Removes or repairs the faults of a report; returns whether anything was removed.
     ///
-    /// Lost rows and contents are handled first, so that links and references of recovered objects
-    /// are kept.
+    /// Lost rows and blobs are handled first, so that links and references of recovered objects are
+    /// kept.
     private mutating func removeFaults(_ report: StoreReport) throws -> Bool {
         let rows = report.findings.filter {
             $0.table == .rows && [.badKey, .badRow, .futureRow].contains($0.kind)
@@ -97,7 +97,7 @@ struct StoreSalvage {
         return try removeValues(report.findings.filter(\.repairs.isEmpty))
     }
 
-    /// Records a removal; returns false if the same fault was removed before.
+    /// Records the removal of a fault; returns false if the fault was removed before.
     private mutating func isFirst(_ finding: StoreFinding) -> Bool {
         removed.insert(
             Removal(kind: finding.kind, key: finding.key, property: finding.property)
@@ -216,7 +216,8 @@ struct StoreSalvage {
         return true
     }
 
-    /// Returns the journalled value of a row's key, or nil for a row of another model version.
+    /// Returns the journalled value for a row's key; nil if there is none, or if it has another
+    /// model version.
     private func value(
         _ found: JournalledParts, _ key: [UInt8], _ position: UInt64
     ) -> [UInt8]? {
@@ -231,7 +232,7 @@ struct StoreSalvage {
         withUnsafeBytes(of: position.littleEndian) { Array($0) }
     }
 
-    /// Returns the object of a row's key, or nil if the key has another length.
+    /// Returns the object of a row's key, or nil if the key has a wrong length.
     private static func object(_ key: [UInt8]) -> ObjectReference? {
         guard key.count == 10 else { return nil }
         return key.withUnsafeBytes {
@@ -240,7 +241,7 @@ struct StoreSalvage {
         }
     }
 
-    // MARK: Contents
+    // MARK: Blobs
 
     private mutating func removeContents(_ lost: Set<[UInt8]>) throws -> Bool {
         let found = try recover([], lost).contents.filter {
@@ -313,9 +314,9 @@ struct StoreSalvage {
         return !repairs.isEmpty || !slots.isEmpty
     }
 
-    /// Returns the property of a uniqueness constraint to set to null.
+    /// Returns the slot of the property to set to null for a uniqueness constraint.
     ///
-    /// It is the first optional property or, if there is none, the first property.
+    /// This is the constraint's first optional property or, if there is none, its first property.
     private static func slot(_ key: [UInt8], _ entity: CompiledEntity) -> Int? {
         guard key.count >= 2 else { return nil }
         let id = key.withUnsafeBytes { $0.bigEndian(0, as: UInt16.self) }
@@ -323,7 +324,7 @@ struct StoreSalvage {
         return slots.first { !entity.required.contains($0) } ?? slots.first
     }
 
-    /// Returns the link value that puts a member at the end of an ordered relationship.
+    /// Returns the value of a link with a rank at the end of its ordered relationship.
     private func link(
         _ key: [UInt8], _ entity: CompiledEntity, _ property: String,
         _ lastRanks: inout [[UInt8]: Rank]

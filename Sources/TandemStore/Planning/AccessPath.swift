@@ -5,15 +5,16 @@ import TandemQuery
 enum AccessPath {
     /// All objects of the entities.
     case scan
-    /// The members of the inverse of a to-one relationship.
+    /// The members of a to-many relationship: the inverse of a to-one relationship in the
+    /// predicate.
     case members(of: ObjectReference, link: UInt16, name: String)
-    /// The holders of unique values.
+    /// The objects with given unique values.
     case unique(UniqueKeys)
     /// The entries of an index in key ranges.
     case index(CompiledIndex, ranges: [KeyRange])
     /// The objects whose to-many relationship has a given member.
     case holders(RequiredMember)
-    /// The objects that any of several paths finds.
+    /// The objects found by any of several paths.
     indirect case union([AccessPath])
     /// The objects whose relationship refers to an object found by another fetch.
     indirect case related(RelatedCondition, CompiledRequest, FetchPlan)
@@ -22,12 +23,12 @@ enum AccessPath {
 extension AccessPath {
     /// Returns the union of paths.
     ///
-    /// Ranges of one index are merged, as are keys of one uniqueness constraint.
+    /// Ranges of the same index are merged, as are keys of the same uniqueness constraint.
     static func any(of paths: [AccessPath]) -> AccessPath {
         assert(!paths.isEmpty, "A disjunction has alternatives.")
         var parts: [AccessPath] = []
         for path in paths {
-            assert(path.isCollected, "A union has parts whose objects can be collected.")
+            assert(path.isCollected, "A union has neither unions nor scans as parts.")
             let joined = parts.indices.lazy.compactMap { place in
                 parts[place].joined(with: path).map { (place, $0) }
             }
@@ -40,7 +41,7 @@ extension AccessPath {
         return parts.count == 1 ? parts[0] : .union(parts)
     }
 
-    /// Returns both paths as one; nil if they have different sources.
+    /// Returns both paths as one; nil unless they use the same index or uniqueness constraint.
     private func joined(with other: AccessPath) -> AccessPath? {
         switch (self, other) {
         case (.index(let index, let ranges), .index(let its, let more)) where index.id == its.id:

@@ -1,7 +1,7 @@
 import TandemModel
 import TandemQuery
 
-/// The values of one property that constraints allow, as the bytes of the property's key component.
+/// The values that constraints allow for one property, as bytes of the property's key component.
 enum ComponentValues {
     /// Single values.
     case points([[UInt8]])
@@ -14,14 +14,14 @@ enum ComponentValues {
         case .anyOf(let values): self = .points(values.map(Self.component))
         case .prefix(let text):
             // Without its end mark, the component of a text is a prefix of the components of all
-            // texts that begin with it.
+            // texts that begin with the text.
             self = .ranges([KeyRange(prefix: Self.component(.string(text)).dropLast(2))])
         case .range(let lower, let upper):
             self = .ranges([KeyRange(lower: Self.start(lower), upper: Self.end(upper))])
         }
     }
 
-    /// Creates the values for which all of a property's constraints hold; nil without constraints.
+    /// Creates the values that satisfy all constraints on a property; nil without constraints.
     init?(of constraints: [SlotConstraint]) {
         guard let first = constraints.first else { return nil }
         self = constraints.dropFirst().reduce(ComponentValues(first.condition)) {
@@ -38,7 +38,7 @@ enum ComponentValues {
     /// The component of nil.
     static let null: [UInt8] = [0]
 
-    /// Ranges exclude nil.
+    /// Returns the inclusive lower end of a range, which never includes nil.
     private static func start(_ bound: SlotConstraint.Bound?) -> [UInt8] {
         guard let bound else { return [1] }
         let component = component(bound.value)
@@ -61,7 +61,7 @@ enum ComponentValues {
     func intersection(_ other: ComponentValues) -> ComponentValues {
         switch (self, other) {
         case (.points(let points), .points(let others)):
-            // A set, because lists of values may be long.
+            // Lists of values may be long, so they are searched as a set.
             let others = Set(others)
             return .points(points.filter(others.contains))
         case (.points(let points), _):

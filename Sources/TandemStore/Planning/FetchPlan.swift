@@ -1,21 +1,21 @@
 import TandemModel
 import TandemQuery
 
-/// A way to carry out a fetch: the source of the candidates, their order, and whether they all
-/// match.
+/// A plan of a fetch: the source of the candidates, their order, and whether they all match.
 ///
-/// A request has several plans (``plans(for:_:isPast:)``), which all produce the same answer;
+/// A request has several plans (``plans(for:_:isPast:)``), which all produce the same answer.
 /// ``FetchPlanner`` chooses the cheapest.
 struct FetchPlan {
     /// The order in which candidates are found.
     enum Order {
         /// An order other than the request's.
         case none
-        /// By number; the request has no other order.
+        /// By object number, which is the order of a request without sort keys.
         case number
-        /// The request's order, by walking an index.
+        /// The request's order, because an index is scanned in that order.
         case index(IndexOrder)
-        /// No order, but the keys of an index contain the placement of each candidate.
+        /// An order other than the request's, but the keys of an index contain every candidate's
+        /// placement.
         case keys(CompiledIndex, IndexPlaces)
     }
 
@@ -25,12 +25,12 @@ struct FetchPlan {
     var decides = false
     /// The order in which candidates are found.
     var order = Order.none
-    /// The maker of sort keys from index keys; nil if sort keys have to be made from rows.
+    /// The builder of sort keys from index keys; nil if sort keys have to be built from rows.
     var keys: IndexSortKey?
-    /// The reader of placements from index keys; nil if placements have to be made from rows.
+    /// The reader of placements from index keys; nil if placements have to be built from rows.
     var places: IndexPlaces?
 
-    /// Returns whether a kind of result needs no rows at all.
+    /// Returns whether the plan reads no rows for a kind of result.
     func needsNoRows(for part: FetchResultKind) -> Bool {
         switch part {
         case .count: decides
@@ -51,10 +51,10 @@ struct FetchPlan {
     /// Whether the candidates are all objects of the entities.
     var isScan: Bool { if case .scan = access { true } else { false } }
 
-    /// Whether the plan is a scan whose results an index puts in order.
+    /// Whether the plan is a scan whose results are ordered by the keys of an index.
     var isOrderedByKeys: Bool { if case .keys = order { true } else { false } }
 
-    /// Whether the search can end before all candidates were found.
+    /// Whether the search can end before all candidates have been found.
     ///
     /// This is impossible if candidates are collected before they are evaluated.
     var endsEarly: Bool {
@@ -68,8 +68,8 @@ struct FetchPlan {
 extension FetchPlan {
     /// Returns all plans for a request, the scan first.
     ///
-    /// Plans over related objects are omitted for reads of the past, because the store does not
-    /// have former links.
+    /// Plans over related objects are omitted for reads of the past, because the store has only
+    /// current links.
     static func plans(
         for request: CompiledRequest, _ part: FetchResultKind, isPast: Bool = false
     ) -> [FetchPlan] {
@@ -92,14 +92,14 @@ extension FetchPlan {
 
     /// The maximum number of conditions on related objects that get plans.
     ///
-    /// The keys of each have to be counted without interruption.
+    /// The number is limited because the keys of all plans are counted without interruption.
     private static let mostRelated = 8
 
     /// Returns the plans over disjunctions whose alternatives all have an index, a relationship or
     /// a unique value.
     ///
-    /// `choose` selects the path of each alternative from the available ones, which are sorted with
-    /// the presumably narrowest first.
+    /// `choose` selects one of the paths of each alternative, which are sorted with the presumably
+    /// narrowest first.
     static func unions<Failure: Error>(
         for request: CompiledRequest,
         _ choose: ([AccessPath]) throws(Failure) -> AccessPath
@@ -118,13 +118,13 @@ extension FetchPlan {
 
     /// The maximum numbers of disjunctions that get plans, and of alternatives in each.
     ///
-    /// Their keys are all counted without interruption.
+    /// The numbers are limited because the keys of all plans are counted without interruption.
     private static let mostUnions = 2
     static let mostAlternatives = 32
 
     /// Returns the paths to the objects that satisfy constraints, the presumably narrowest first.
     ///
-    /// Nothing is counted.
+    /// No keys are counted.
     private static func paths(
         _ constraints: [SlotConstraint], _ request: CompiledRequest
     ) -> [AccessPath] {
@@ -137,8 +137,8 @@ extension FetchPlan {
             + indexes.map { .index($0, ranges: $1.ranges) }
     }
 
-    /// Returns the plan that looks up a single unique value; nil if the request has no such
-    /// condition, or allows several values.
+    /// Returns the plan that looks up a single unique key; nil if the request's constraints do not
+    /// determine one.
     static func unique(_ request: CompiledRequest) -> FetchPlan? {
         for constraint in request.entity.uniqueness {
             if let keys = UniqueKeys(constraint, request.constraints, atMost: 1) {
@@ -162,7 +162,8 @@ extension FetchPlan {
             keys: IndexSortKey(ofNothing: request))
     }
 
-    /// Returns the scan that an index puts in order group by group, if there is such an index.
+    /// Returns the scan whose results are ordered group by group by the keys of an index, if there
+    /// is one.
     private static func ordered(
         _ scan: FetchPlan, _ request: CompiledRequest, _ part: FetchResultKind
     ) -> [FetchPlan] {
@@ -193,8 +194,8 @@ extension FetchPlan {
         }
     }
 
-    /// Returns the inverse of a to-one relationship that must refer to a given object; nil for
-    /// other constraints.
+    /// Returns the path over the inverse of a to-one relationship that must refer to a given
+    /// object; nil for other constraints.
     private static func access(
         by constraint: SlotConstraint, _ request: CompiledRequest
     ) -> AccessPath? {
@@ -207,8 +208,8 @@ extension FetchPlan {
         return .members(of: target, link: inverse.linkID, name: property.name)
     }
 
-    /// Returns the plans over an index: one that reads its ranges and, if that may end early, one
-    /// that also walks them in the request's order.
+    /// Returns the plans over an index: one that reads its ranges and, if the read may end early,
+    /// one that reads them in the request's order.
     private static func plans(
         over index: CompiledIndex, _ request: CompiledRequest, _ part: FetchResultKind
     ) -> [FetchPlan] {
@@ -225,7 +226,7 @@ extension FetchPlan {
         }
         assert(
             plan.places == nil || plan.decides,
-            "Placements are made from keys only if every candidate matches.")
+            "Placements are read from keys only if every candidate matches.")
         var walk = plan
         if let columns = request.sortColumns, !columns.isEmpty, part != .count,
             request.request.limit != nil,
@@ -252,12 +253,12 @@ extension FetchPlan {
     }
 }
 
-/// A maker of sort keys from the keys of an index, so that sorting needs no rows.
+/// A builder of sort keys from index keys, so that sorting needs no rows.
 struct IndexSortKey {
     private let components: IndexComponents?
     private let parts: [(place: Int, ascending: Bool)]
 
-    /// Creates a maker of a request's sort keys; nil if the index lacks a component.
+    /// Creates a builder of a request's sort keys; nil if the index lacks a component.
     init?(_ request: CompiledRequest, _ index: CompiledIndex) {
         guard let columns = request.sortColumns else { return nil }
         let places = columns.compactMap { index.slots.firstIndex(of: $0.slot) }
@@ -266,7 +267,7 @@ struct IndexSortKey {
         parts = zip(places, columns).map { ($0, $1.ascending) }
     }
 
-    /// Creates a maker of empty sort keys; nil if the request has an order.
+    /// Creates a builder of empty sort keys; nil if the request has sort keys.
     init?(ofNothing request: CompiledRequest) {
         guard request.sortColumns?.isEmpty == true else { return nil }
         (components, parts) = (nil, [])
@@ -288,8 +289,8 @@ struct IndexSortKey {
 extension CompiledRequest {
     /// Whether all objects in an index belong to the request's entities.
     ///
-    /// An inherited index also contains objects of other entities, possibly more than there are
-    /// rows to read.
+    /// An inherited index also contains objects of other entities, possibly more than the request's
+    /// entities have.
     fileprivate func isOfAll(in index: CompiledIndex) -> Bool {
         model.entity(tagged: index.entity)?.descendants.allSatisfy { includes(tag: $0) } ?? false
     }

@@ -1,12 +1,11 @@
 import TandemModel
 import TandemQuery
 
-/// Chooses the plan that reads least.
+/// Chooses the plan with the lowest cost.
 ///
-/// The keys of all plans are counted, step by step and at most ``mostCounted`` of each. Planning
-/// therefore costs at most a few times as much as the best plan. If every plan has more keys, a
-/// sample of rows from all over the store is read to estimate the share of rows that each plan
-/// finds.
+/// The keys of all plans are counted, up to a limit that rises to ``mostCounted``. Planning
+/// therefore costs at most a few times as much as the best plan. If every plan has more keys, the
+/// share of rows that each plan finds is estimated from a sample of rows.
 struct FetchPlanner {
     private let store: StoreView
     private let counter: KeyCounter
@@ -18,9 +17,9 @@ struct FetchPlanner {
     static let mostCounted = 4_096
     /// The maximum number of consecutive relationships that are followed.
     private static let mostHops = 4
-    /// The number of keys or rows below which a plan counts as little.
+    /// The number of keys or rows below which a plan is *little* (``littlePlan()``).
     private static let mostOfLittle = 256
-    /// The maximum number of keys counted for each path of an alternative that has several.
+    /// The maximum number of keys counted per path if an alternative has several paths.
     private static let mostOfAlternative = 256
 
     /// Creates the planner of a request.
@@ -35,7 +34,7 @@ struct FetchPlanner {
 
     /// Returns the cheapest plan.
     func plan(isPast: Bool = false) throws(StoreError) -> FetchPlan {
-        // No other plan can find less than one object.
+        // No other plan is cheaper than one that finds a single object.
         if let plan = FetchPlan.unique(request) { return plan }
         let isTooDeep = depth >= Self.mostHops
         let plans =
@@ -43,16 +42,15 @@ struct FetchPlanner {
             + FetchPlan.unions(for: request, narrowest)
         let ordered = plans.first { $0.isOrderedByKeys }
         let best = try best(of: plans.filter { !$0.isOrderedByKeys })
-        // Both are scans, but this one does not make sort keys.
+        // Both plans are scans, but this one needs no sort keys.
         if let ordered, case .scan = best.access { return ordered }
         return best
     }
 
-    /// Returns a plan that reads at most a few hundred keys and rows; nil if no plan guarantees
-    /// that limit.
+    /// Returns a plan that reads fewer than ``mostOfLittle`` keys and rows; nil if no plan does.
     ///
-    /// Cost: at most ``mostOfLittle`` keys for each plan. No row is read, because evaluating the
-    /// predicate may take long.
+    /// Cost: at most ``mostOfLittle`` keys for each plan. No sample of rows is taken, because
+    /// evaluating the predicate may take long.
     func littlePlan() throws(StoreError) -> FetchPlan? {
         if let plan = FetchPlan.unique(request) { return plan }
         let plans =
@@ -78,7 +76,7 @@ struct FetchPlanner {
         return try sampled(plans)
     }
 
-    /// Returns the path of an alternative that has the fewest keys, according to the bounded count.
+    /// Returns the path with the fewest keys, according to a bounded count.
     private func narrowest(_ paths: [AccessPath]) throws(StoreError) -> AccessPath {
         guard paths.count > 1 else { return paths[0] }
         var (best, least) = (paths[0], Self.mostOfAlternative)
@@ -91,10 +89,10 @@ struct FetchPlanner {
         return best
     }
 
-    /// Returns the plan with the best plan for its related objects.
+    /// Returns the plan, completed with the best plan for its related objects.
     private func completed(_ plan: FetchPlan) throws(StoreError) -> FetchPlan {
         guard case .related(let condition, let target, _) = plan.access else { return plan }
-        assert(depth < Self.mostHops, "The number of relationships that are followed is bounded.")
+        assert(depth < Self.mostHops, "At most `mostHops` relationships are followed.")
         let planner = FetchPlanner(target, for: .references, in: store, depth: depth + 1)
         var plan = plan
         plan.access = .related(condition, target, try planner.plan())
@@ -105,7 +103,7 @@ struct FetchPlanner {
 
     /// Returns the cheapest of the plans with fewer than `most` keys, or the scan if it is cheaper.
     ///
-    /// The result is nil if every plan has more keys.
+    /// The result is nil if every plan has at least `most` keys.
     private func counted(_ plans: [FetchPlan], _ most: Int) throws(StoreError) -> FetchPlan? {
         var best: (plan: FetchPlan, cost: Double)?
         for plan in plans {
@@ -124,7 +122,7 @@ struct FetchPlanner {
         if plan.endsEarly, plan.decides, let wanted = request.wanted, part != .count,
             wanted <= most
         {
-            // The plan ends at the last requested match.
+            // The plan ends when all requested matches have been found.
             most = wanted
             return min(try counter.keys(of: plan.access, atMost: most) ?? most, most)
         }
@@ -144,7 +142,7 @@ struct FetchPlanner {
         return Double(try counter.countRows(of: request, atMost: enough)) * one
     }
 
-    // MARK: By samples
+    // MARK: By sampling
 
     /// Returns the cheapest plan according to the sample; the scan if no other plan is cheaper.
     private func sampled(_ plans: [FetchPlan]) throws(StoreError) -> FetchPlan {
@@ -182,7 +180,7 @@ struct FetchPlanner {
         }
     }
 
-    /// Returns the share of all rows for which a part of the predicate holds.
+    /// Returns the share of all rows that satisfy a part of the predicate.
     private func share(
         of part: ObjectPredicate, _ sample: RowSample
     ) throws(StoreError) -> Double {
@@ -191,9 +189,9 @@ struct FetchPlanner {
         return try sample.share { part.matches($0, $1, $2) ?? false }
     }
 
-    /// Returns whether a path finds an object of the sample, judging by the object's own row.
+    /// Returns whether a path finds an object of the sample, as far as its own row shows.
     ///
-    /// Paths over related objects are assumed not to find it.
+    /// The result is false for paths over related objects.
     private func leads(_ path: AccessPath, to object: ObjectReference, _ row: Row) -> Bool {
         switch path {
         case .scan: return true
@@ -211,7 +209,7 @@ struct FetchPlanner {
         }
     }
 
-    /// Returns the entity that determines the layout of the object's row, which may be a subentity.
+    /// Returns the object's own entity, which determines the layout of its row.
     private func entity(of object: ObjectReference) -> CompiledEntity {
         request.model.entity(tagged: object.tag) ?? request.entity
     }
@@ -235,18 +233,18 @@ struct FetchPlanner {
     }
 }
 
-/// The cost of a candidate, relative to the evaluation of the next row of a scan, which costs 1.
+/// The costs of a candidate, relative to evaluating the next row of a scan, which costs 1.
 enum PlanCost {
     /// The cost of an index key whose row is not read.
     static let key = 0.25
-    /// The cost of an index key and its row, which is stored elsewhere.
+    /// The cost of an index key and of looking up its row.
     static let lookup = 3.0
 
     /// Returns the cost of a plan that reads a number of keys.
     static func of(_ plan: FetchPlan, keys: Double, for part: FetchResultKind) -> Double {
-        assert(keys >= 0, "A plan reads a number of keys.")
+        assert(keys >= 0, "A number of keys is not negative.")
         if plan.needsNoRows(for: part) {
-            // A short list is answered with rows.
+            // The answer to a request for a short list consists of rows.
             if case .list(let hops) = part, keys <= Double(hops.rowsUpTo) { return keys * lookup }
             return keys * key
         }
@@ -256,7 +254,7 @@ enum PlanCost {
 }
 
 extension CompiledRequest {
-    /// The number of leading matches that the answer needs, offset plus limit; nil for all.
+    /// The number of leading matches needed for the answer, offset plus limit; nil for all.
     var wanted: Int? {
         request.limit.map { limit in
             let (sum, isMore) = max(0, request.offset).addingReportingOverflow(max(0, limit))

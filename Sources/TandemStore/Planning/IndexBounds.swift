@@ -1,11 +1,10 @@
 import TandemModel
 import TandemQuery
 
-/// The ranges of an index that contain all objects satisfying some constraints, and which
-/// constraints they cover.
+/// The ranges of an index that contain all objects satisfying some constraints.
 ///
-/// Each leading property has one or a few values. The first property with ranges or without
-/// constraints is the last one used.
+/// Leading properties are used as long as each is limited to one or a few values. A property with
+/// ranges is the last one used. A constraint is *met* if it holds for all keys in the ranges.
 ///
 ///     index (city, wins), city == "Bern" AND wins > 3   →  one range, both constraints met
 ///     index (city, wins), city IN {"Bern", "Wil"}       →  two ranges
@@ -20,7 +19,7 @@ struct IndexBounds {
     /// The indexes of the constraints that hold for all keys in the ranges.
     private(set) var met: Set<Int> = []
 
-    /// The maximum number of combinations of values; further properties are left to the predicate.
+    /// The maximum number of combinations of the values of several properties.
     private static let mostCombinations = 1_024
 
     /// Creates the bounds of an index from constraints, any of which may remain unused.
@@ -32,7 +31,8 @@ struct IndexBounds {
             let here = constraints.indices.filter { constraints[$0].slot == slot }
             guard !here.isEmpty else { break }
             guard let values = ComponentValues(of: here.map { constraints[$0] }) else { break }
-            // If there are too many combinations, the property is left to the predicate.
+            // If there were too many combinations, the property is not used, and the predicate
+            // checks it.
             if case .points(let points) = values, prefixes.count > 1,
                 points.count * prefixes.count > Self.mostCombinations
             {
@@ -55,11 +55,11 @@ struct IndexBounds {
         }
         let whole = prefixes.flatMap { prefix in spans.map { $0.behind(prefix) } }
         ranges = KeyRange.merged(whole.map { $0.cut(to: Self.longest, &isCut) })
-        // Ranges with truncated ends also contain objects that do not satisfy the constraints.
+        // Ranges with truncated bounds also contain objects that do not satisfy the constraints.
         if isCut { (met, fixed) = ([], 0) }
         assert(
             fixed <= used && used <= index.slots.count,
-            "Only properties with a constraint have one value.")
+            "Only used properties have exactly one value.")
     }
 
     /// The maximum size of an index key before the object's number, in bytes.
@@ -67,14 +67,13 @@ struct IndexBounds {
 }
 
 extension KeyRange {
-    /// Returns the range of the keys that continue a prefix with a key of this range.
+    /// Returns the range of the keys that consist of `prefix` followed by a key of this range.
     fileprivate func behind(_ prefix: [UInt8]) -> KeyRange {
         KeyRange(
             lower: prefix + lower, upper: upper.map { prefix + $0 } ?? KeyRange.successor(prefix))
     }
 
-    /// Returns the range of the truncated keys of everything in this range; truncated keys have at
-    /// most `longest` bytes.
+    /// Returns the range that contains the keys of this range after truncation to `longest` bytes.
     fileprivate func cut(to longest: Int, _ isCut: inout Bool) -> KeyRange {
         var result = self
         if lower.count > longest {

@@ -1,24 +1,26 @@
 import TandemModel
 
-/// An iterator over ranges of an index in a given order, one entry at a time.
+/// An iterator over the entries of index ranges in a given order.
 ///
-/// Each group of a descending level is found from the range's end, with one search. Within the last
-/// level, entries are read in the order of keys. The index must not change meanwhile.
+/// Each group of a descending level is found with one search, beginning at the end of the range.
+/// Within the last level, entries are read in key order. The index must not change during the
+/// iteration.
 struct IndexCursor {
     private let order: IndexOrder
     private let cursor: LMDBCursor
-    /// The ranges that have not been walked yet, the current one last.
+    /// The remaining ranges in reverse order, the current one last.
     private var ranges: [KeyRange]
-    /// The key of the last entry, at which the cursor is; nil before the first entry of a range.
+    /// The key of the last returned entry, at which the cursor is positioned; nil before the first
+    /// entry of a range.
     private var last: [UInt8]?
-    /// Whether all entries of the range that sort before the last one were returned before it.
+    /// Whether the last returned entry is known to sort after all earlier entries of its range.
     private(set) var beginsGroup = false
 
-    /// Creates an iterator before the first entry; no one else may use the cursor.
+    /// Creates an iterator before the first entry; the cursor must not be used elsewhere.
     init(_ ranges: [KeyRange], _ order: IndexOrder, _ cursor: LMDBCursor) {
         assert(
             ranges.count <= 1 || order.levels.isEmpty,
-            "Several ranges are only walked in ascending order.")
+            "Several ranges are read in ascending order only.")
         (self.order, self.cursor) = (order, cursor)
         self.ranges = ranges.reversed()
     }
@@ -52,17 +54,18 @@ struct IndexCursor {
         }
     }
 
-    /// Returns the entry if its key is valid; with an invalid key, the walk might never end.
+    /// Returns the entry if its key is valid, otherwise throws: with an invalid key, the iteration
+    /// might never end.
     private func whole(_ entry: LMDBCursor.Entry) throws(StoreError) -> LMDBCursor.Entry {
         guard order.components.isWhole(entry.key) else {
             throw StoreError(
-                .damaged, "a key of an index has \(entry.key.count) bytes and not its components")
+                .damaged, "an index key of \(entry.key.count) bytes lacks components of its index")
         }
         return entry
     }
 
-    /// Returns the entry of a group that comes first in the walk's order, found level by level from
-    /// `level`.
+    /// Returns the first entry of a group in the requested order, found level by level from `level`
+    /// on.
     private func first(
         of group: KeyRange, from level: Int, _ range: KeyRange
     ) throws(StoreError) -> LMDBCursor.Entry? {

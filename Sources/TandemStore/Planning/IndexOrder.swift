@@ -1,16 +1,16 @@
 import TandemModel
 import TandemQuery
 
-/// The directions in which an index has to be walked to yield objects in a request's order.
+/// The directions in which an index has to be read to yield objects in a request's order.
 ///
-/// Components that have the same value in all keys are ignored. The other components of the order
-/// must be the next components of the index.
+/// Components with the same value in all keys of the bounds are ignored. The other components of
+/// the order must be the next components of the index.
 struct IndexOrder {
     /// The parser of the index's keys.
     let components: IndexComponents
     /// The number of leading components that determine the order.
     let depth: Int
-    /// The runs of components with the same direction.
+    /// The levels of the order, each a run of components with the same direction.
     ///
     /// A final ascending run is omitted.
     let levels: [Level]
@@ -21,17 +21,17 @@ struct IndexOrder {
     struct Level {
         /// The number of leading components that are equal within a group.
         var depth: Int
-        /// Whether the group with the smallest values is the first.
+        /// Whether the groups are in ascending order.
         var ascending: Bool
     }
 
-    /// Creates the order in which to walk an index; nil if the index can't yield the request's
+    /// Creates the order in which to read an index; nil if the index can't yield the request's
     /// order.
     ///
     /// - Parameters:
-    ///   - index: The index.
-    ///   - bounds: The part of the index to walk.
-    ///   - columns: The request's order.
+    ///   - index: The index to read.
+    ///   - bounds: The ranges of the index to read.
+    ///   - columns: The request's sort order.
     ///   - entity: The entity of the index.
     init?(
         _ index: CompiledIndex, _ bounds: IndexBounds, _ columns: [SortColumn],
@@ -57,7 +57,7 @@ struct IndexOrder {
             }
         }
         if levels.last?.ascending == true { levels.removeLast() }
-        // Several ranges can only be walked in ascending order.
+        // Several ranges can only be read in ascending order.
         guard levels.isEmpty || bounds.ranges.count == 1 else { return nil }
         self.levels = levels
         assert(
@@ -73,7 +73,7 @@ struct IndexOrder {
 /// A parser that splits the keys of an index into components.
 struct IndexComponents {
     fileprivate enum Shape {
-        /// This number of bytes.
+        /// A component of a fixed number of bytes.
         case fixed(Int)
         /// Escaped bytes, ended by 00 00.
         case escaped
@@ -117,8 +117,8 @@ struct IndexComponents {
         return at == key.count - 8
     }
 
-    /// Returns the offset after the first `depth` components, or after the tuple if it ends
-    /// earlier.
+    /// Returns the offset after the first `depth` components, or the end of the tuple if it has
+    /// fewer.
     func prefix(_ key: UnsafeRawBufferPointer, _ depth: Int) -> Int {
         // A damaged key may be shorter than any valid one.
         let end = max(min(2, key.count), key.count - 8)
@@ -139,7 +139,7 @@ struct IndexComponents {
         return start..<end
     }
 
-    /// Calls `body` with a parser that can be used for any number of keys.
+    /// Calls `body` with a parser for any number of keys.
     @inline(__always)
     func withFinder<Result, Failure: Error>(
         _ body: (Finder) throws(Failure) -> Result
@@ -149,7 +149,7 @@ struct IndexComponents {
         }
     }
 
-    /// A fast parser of keys, valid only during the call it is passed to.
+    /// A fast parser of keys, valid only during the call to which it is passed.
     struct Finder {
         fileprivate let shapes: UnsafeBufferPointer<Shape>
 
@@ -189,7 +189,10 @@ struct IndexComponents {
         }
     }
 
-    /// Reads eight bytes at a time, which always exist, because the object's number follows.
+    /// Returns the offset after a text's end mark, or nil if the key has none.
+    ///
+    /// Reads eight bytes at a time, which never exceeds the key, because the object's number
+    /// follows.
     @inline(__always)
     static func endOfText(_ key: UnsafeRawBufferPointer, _ start: Int) -> Int? {
         var at = start
@@ -223,7 +226,7 @@ struct IndexComponents {
 }
 
 extension UInt64 {
-    /// The highest bit of each zero byte, correct only up to the lowest such byte.
+    /// The highest bit of each zero byte; bytes above the lowest zero byte may be marked wrongly.
     @inline(__always)
     fileprivate var zeroBytes: UInt64 {
         (self &- 0x0101_0101_0101_0101) & ~self & 0x8080_8080_8080_8080

@@ -4,9 +4,9 @@ import TandemQuery
 /// A reader of placements from index keys: the related object whose values begin the sort key, and
 /// the rest of the key.
 ///
-/// A list by `bucket.name`, then by date, is opened from an index of `bucket` and `date` and the
-/// row of each bucket. No other rows are read. The components of index keys are those of sort keys,
-/// except that sort keys invert descending ones.
+/// A list by `bucket.name`, then by date, is opened from an index of `bucket` and `date`. Only two
+/// rows per bucket are read, the bucket's and its first object's. Index keys have the same
+/// components as sort keys, but without the inversion of descending ones.
 struct IndexPlaces {
     private let components: IndexComponents
     /// The index of the relationship among the components; nil if neither the order nor the
@@ -20,8 +20,7 @@ struct IndexPlaces {
         var flipping: UInt64
     }
 
-    /// Creates the reader for a kind of result; nil if the keys lack some component of the
-    /// placement.
+    /// Creates the reader for a kind of result; nil if the keys lack a component of the placement.
     init?(_ request: CompiledRequest, _ index: CompiledIndex, _ part: FetchResultKind) {
         let keys = GroupedKeys(of: request, sections: part.isList)
         guard let columns = keys.restColumns else { return nil }
@@ -43,7 +42,7 @@ struct IndexPlaces {
     /// The index then begins with the relationship.
     var isGrouped: Bool { related == 0 }
 
-    /// The related object of a key's object.
+    /// The related object of the object to which a key refers.
     enum Related: Equatable {
         case known(ObjectNumber?)
         /// The key was truncated.
@@ -53,7 +52,7 @@ struct IndexPlaces {
     /// The maximum size of the rest of a sort key, in bytes.
     var longestRest: Int { parts.count * StoreKey.longest }
 
-    /// Calls `body` with a reader that can be used for any number of keys.
+    /// Calls `body` with a reader of any number of keys.
     @inline(__always)
     func withReader<Result, Failure: Error>(
         _ body: (Reader) throws(Failure) -> Result
@@ -68,7 +67,7 @@ struct IndexPlaces {
         }
     }
 
-    /// A fast reader of keys, valid only during the call it is passed to.
+    /// A fast reader of keys, valid only during the call to which it is passed.
     struct Reader {
         fileprivate let finder: IndexComponents.Finder
         fileprivate let parts: UnsafeBufferPointer<Part>
@@ -83,7 +82,7 @@ struct IndexPlaces {
         func read(
             _ key: UnsafeRawBufferPointer, into room: UnsafeMutableRawPointer
         ) -> (related: Related, count: Int) {
-            // On a damaged page, the key may have any length.
+            // In a damaged page, a key can have any length.
             guard key.count <= StoreKey.longest, let base = key.baseAddress,
                 finder.find(key, ends)
             else { return (.unknown, 0) }
@@ -97,7 +96,7 @@ struct IndexPlaces {
                 count += length
             }
             assert(
-                count <= parts.count * StoreKey.longest, "The rest fits into the longest room.")
+                count <= parts.count * StoreKey.longest, "The rest is within its maximum size.")
             guard let related else { return (.known(nil), count) }
             let start = ends[related]
             let isNone = key[start] == 0

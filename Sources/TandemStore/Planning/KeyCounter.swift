@@ -48,8 +48,10 @@ struct KeyCounter {
         return count
     }
 
-    /// Returns the approximate number of rows of a scan: few rows are counted, many are
-    /// extrapolated from the density of the first ones.
+    /// Returns the approximate number of rows of a scan.
+    ///
+    /// A small number is counted; a large one is extrapolated from the density of the first
+    /// numbers.
     func estimatedRows(of request: CompiledRequest) throws(StoreError) -> Double {
         var sum = 0.0
         let cursor = try store.current.ownCursor(store.tables.rows)
@@ -84,7 +86,7 @@ struct KeyCounter {
             count += 1
             return count < most
         }
-        assert(count <= most, "No more keys are counted than was asked for.")
+        assert(count <= most, "At most the requested number of keys is counted.")
         return count
     }
 }

@@ -1,10 +1,10 @@
 import TandemModel
 import TandemQuery
 
-/// A sample of rows of a request's entities from all over the store, used to estimate shares of all
-/// rows.
+/// A sample of rows from all over the tables of a request's entities, used to estimate shares.
 ///
-/// The rows are the first ones after evenly spaced numbers, so the same store gives the same rows.
+/// The sample has the first row at or after each of several evenly spaced numbers, so the same
+/// store always yields the same sample.
 struct RowSample {
     private let rows: [StoredObject]
     private let reader: StoreReader
@@ -18,7 +18,7 @@ struct RowSample {
     /// The maximum number of related objects read for one estimate.
     private static let reads = 1_024
 
-    /// Reads rows of the request's entities.
+    /// Reads a sample of rows of the request's entities.
     init(of request: CompiledRequest, _ store: StoreView) throws(StoreError) {
         budget = store.readBudget(ofRequest: Self.reads)
         reader = StoreReader(store, budget: budget)
@@ -55,9 +55,9 @@ struct RowSample {
     func share(_ holds: (ObjectReference, Row, StoreReader) -> Bool) throws(StoreError) -> Double {
         guard !rows.isEmpty else { return 1 }
         let count = rows.count { holds($0.object, $0.row, reader) }
-        // If no row of the sample qualifies, the share is only known to be small.
+        // If no row of the sample qualifies, the share is small but not known to be 0.
         let share = max(Double(count), 0.25) / Double(rows.count)
-        assert(share > 0 && share <= 1, "A share is never zero, and at most that of all rows.")
+        assert(share > 0 && share <= 1, "A share is above 0 and at most 1.")
         return share
     }
 }

@@ -3,11 +3,10 @@ import TandemIO
 import TandemModel
 import TandemQuery
 
-/// The keys of a uniqueness constraint that are compatible with a request's constraints.
+/// The keys of a uniqueness constraint that a request's constraints allow.
 ///
-/// Every matching object has one of them.
-///
-/// Each property of the uniqueness constraint must be limited to one or a few values.
+/// Every matching object has one of the keys. Each property of the uniqueness constraint must be
+/// limited to one or a few values.
 ///
 ///     unique (country, code), country == "CH" AND code IN {3, 5}   →  two keys
 ///     unique (country, code), country == "CH"                      →  none; not usable
@@ -22,8 +21,8 @@ struct UniqueKeys {
 
     /// Creates the keys from constraints, any of which may remain unused.
     ///
-    /// The result is nil if a property may have any value, or may be nil, which equals nothing
-    /// here. It is also nil if there are more than `most` keys.
+    /// The result is nil if a property may have any value, or may be nil, because tuples with nil
+    /// have no unique key. It is also nil if there are more than `most` keys.
     init?(
         _ constraint: CompiledIndex, _ constraints: [SlotConstraint], atMost most: Int = .max
     ) {
@@ -52,7 +51,7 @@ struct UniqueKeys {
                 || zip(self.keys, self.keys.dropFirst()).allSatisfy {
                     $0.lexicographicallyPrecedes($1)
                 },
-            "The keys ascend, and each is there once.")
+            "The keys are distinct and ascending.")
     }
 
     private static func ordered(_ keys: [[UInt8]]) -> [[UInt8]] {
@@ -60,13 +59,13 @@ struct UniqueKeys {
         return Set(keys).sorted { $0.lexicographicallyPrecedes($1) }
     }
 
-    /// Returns the keys of both, which must belong to the same uniqueness constraint.
+    /// Returns the union of two sets of keys of the same uniqueness constraint.
     func union(_ other: UniqueKeys) -> UniqueKeys {
-        assert(constraint.id == other.constraint.id, "Keys of one constraint are united.")
+        assert(constraint.id == other.constraint.id, "Both sets have the same constraint.")
         return UniqueKeys(constraint, keys + other.keys)
     }
 
-    /// Returns whether a key is one of these.
+    /// Returns whether a key is in the set.
     func contains(_ key: [UInt8]) -> Bool {
         let at = keys.partitioningIndex { !$0.lexicographicallyPrecedes(key) }
         return at < keys.count && keys[at] == key

@@ -26,7 +26,7 @@ struct FetchCandidates {
         self.budget = budget
     }
 
-    /// Passes on all candidates, or as many as the answer needs.
+    /// Passes all candidates to the matches, or as many as the answer needs.
     mutating func run() throws(StoreError) {
         switch (plan.access, plan.order) {
         case (.scan, _):
@@ -63,7 +63,7 @@ struct FetchCandidates {
 
     // MARK: Keys alone
 
-    /// Adds the objects of index or link keys, all of which match.
+    /// Adds the objects of index or link keys without evaluation, because all of them match.
     private func acceptAll(_ table: StoreTable, _ ranges: [KeyRange]) throws(StoreError) {
         let places = part == .count ? nil : plan.places
         let sortKey = part == .count || places != nil ? nil : plan.keys
@@ -85,7 +85,7 @@ struct FetchCandidates {
         }
     }
 
-    /// Adds the object of a key; returns false if its row has to be read.
+    /// Adds the object of a key; returns false if the object's row has to be read.
     @inline(__always)
     private func accept(
         _ object: ObjectReference, _ key: UnsafeRawBufferPointer, _ places: IndexPlaces
@@ -103,7 +103,7 @@ struct FetchCandidates {
 
     private func walk(_ ranges: [KeyRange], _ order: IndexOrder) throws(StoreError) {
         var walk = IndexCursor(ranges, order, try view.current.ownCursor(view.tables.indexes))
-        // Makes sort keys from index keys, if every entry matches and rows are not requested.
+        // Sort keys are built from index keys if every entry matches and no rows are requested.
         let sortKey = plan.needsNoRows(for: part) ? plan.keys : nil
         let decoder = view.decoder
         while let entry = try walk.next() {
@@ -120,11 +120,11 @@ struct FetchCandidates {
         }
     }
 
-    // MARK: Objects that are collected first
+    // MARK: Collected objects
 
     /// Evaluates objects in ascending order, without duplicates.
     ///
-    /// Rows are stored in the same order.
+    /// This is also the order of the rows in the store.
     private func evaluateInOrder(_ objects: [ObjectReference]) throws(StoreError) {
         var last: ObjectReference?
         for object in objects where object != last && request.includes(tag: object.tag) {
@@ -157,7 +157,7 @@ struct FetchCandidates {
             case .members, .index:
                 guard let (table, ranges) = path.keys else { continue }
                 for range in ranges { try collect(table, range, into: &objects) }
-            case .scan, .union: preconditionFailure("A scan collects nothing, a union has parts.")
+            case .scan, .union: preconditionFailure("Neither scans nor unions are collected.")
             }
         }
         try matches.sort(candidates: &objects)
@@ -200,7 +200,7 @@ struct FetchCandidates {
             let prefix = StoreKey.links(relationship.linkID, of: object.number)
             return try collect(.links, KeyRange(prefix: prefix), into: &objects)
         }
-        // The object may belong to a subentity of the entity in the reference.
+        // The object may belong to a subentity of the reference's entity.
         for tag in request.model.entity(tagged: object.tag)?.descendants ?? [] {
             let own = ObjectReference(tag: tag, number: object.number)
             guard let entity = request.model.entity(tagged: tag),
@@ -215,7 +215,7 @@ struct FetchCandidates {
 }
 
 extension AccessPath {
-    /// The keys of the candidates; nil if candidates are not found by keys of one table.
+    /// The table and the key ranges of the candidates; nil unless one table's keys lead to them.
     var keys: (table: StoreTable, ranges: [KeyRange])? {
         switch self {
         case .members(let owner, let link, _):

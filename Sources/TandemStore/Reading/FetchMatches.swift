@@ -2,20 +2,20 @@ import TandemIO
 import TandemModel
 import TandemQuery
 
-/// The matches of a fetch: evaluates the predicate on candidates, and sorts those that match.
+/// The matches of a fetch: the candidates that satisfy the predicate, with their sort keys.
 ///
 /// Bound to one thread at a time.
 final class FetchMatches {
     /// An object that matches.
     ///
-    /// The ordinal is the index of the object's row and of its list details, if these are kept.
+    /// The match's ordinal is the index of its row and of its list details, if these are kept.
     typealias Match = SortKeyArena.SortEntry
 
     private let request: CompiledRequest
     private let view: StoreView
     private let budget: ReadBudget
     private let reader: HistoricalReader
-    /// The graph to read; nil for the view's own position.
+    /// The graph at an earlier position; nil to read at the view's position.
     private let past: HistoricalGraph?
     private let demand: Demand
     /// The details of each match, if the request opens a list.
@@ -25,7 +25,7 @@ final class FetchMatches {
     /// The rows of the matches in the order of evaluation, if they are kept.
     private var rows = StoredObjects()
     private var found: [Match] = []
-    /// The number of matches, if only that is requested.
+    /// The number of matches, if only the number is requested.
     private var counted = 0
     private(set) var rowsRead = 0
     /// The number of keys that were read to find candidates.
@@ -52,11 +52,10 @@ final class FetchMatches {
         arena = SortKeyArena(keys)
     }
 
-    /// Whether all matches of the answer were found.
+    /// Whether all matches of the answer have been found.
     var hasEnough: Bool { demand.enough.map { matchCount >= $0 } ?? false }
 
-    /// Accounts for keys that were read to find candidates; `collected` candidates have been
-    /// collected so far.
+    /// Accounts for keys read to find candidates, of which `collected` have been collected so far.
     ///
     /// Throws if the read must end.
     func chargeKeys(_ count: Int, collected: Int = 0) throws(StoreError) {
@@ -83,10 +82,11 @@ final class FetchMatches {
         append(object, key)
     }
 
-    /// Adds an object that matches according to an index, with its related object and the rest of
-    /// its key.
+    /// Adds an object that matches according to an index, given its related object and the rest of
+    /// its sort key.
     ///
-    /// Returns false if its row has to be read, because the related object is not known yet.
+    /// Returns false if the object's row has to be read, because the related object is not known
+    /// yet.
     @inline(__always)
     func accept(
         _ object: ObjectReference, related: ObjectNumber?, rest: UnsafeRawBufferPointer
@@ -124,7 +124,7 @@ final class FetchMatches {
         }
     }
 
-    /// Evaluates an object in place, unless its row changed after the position.
+    /// Evaluates an object on its row in place, unless the row changed after the position.
     ///
     /// Throws `damaged` if the bytes are not a row of the object's entity, and any error that ends
     /// the read.
@@ -140,7 +140,7 @@ final class FetchMatches {
         }
     }
 
-    /// Evaluates an object with its row, which is copied only if it is kept.
+    /// Evaluates an object on its row, which is copied only if it is kept.
     ///
     /// Returns the error if the object can't be evaluated.
     private func evaluate(
@@ -160,7 +160,7 @@ final class FetchMatches {
         return nil
     }
 
-    /// Returns a match with its sort key, and records its list details; nil if the reader lacks an
+    /// Adds the sort key and the list details of a match; returns nil if the reader lacks an
     /// object.
     private func match(_ object: ObjectReference, _ row: RowView) -> Match? {
         let before = keys.bytes + (details?.bytes ?? 0)
@@ -175,7 +175,7 @@ final class FetchMatches {
 
     /// Keeps the row of the latest match, if rows are kept.
     ///
-    /// All rows are kept for a request for rows; for a list, rows are kept until it has too many
+    /// For a request for rows, all rows are kept. For a list, rows are kept until it has too many
     /// objects to be answered with rows.
     private func keep(_ row: RowView, of match: Match, _ version: UInt64) {
         guard demand.keepsRows || match.ordinal < demand.keptUpTo else { return letRowsGo() }
@@ -192,7 +192,7 @@ final class FetchMatches {
         rows = StoredObjects()
     }
 
-    /// The reason why something could not be read.
+    /// The error for a candidate that could not be evaluated.
     private var unsettled: StoreError { budget.refusal ?? budget.failure ?? view.unreadable }
 
     private func append(_ object: ObjectReference, _ key: [UInt8]) {
@@ -234,7 +234,7 @@ final class FetchMatches {
 
     /// The number of matches.
     ///
-    /// The number is exact for a count and without a limit; otherwise it is at most offset plus
+    /// The number is exact for a count or without a limit; otherwise it is at most offset plus
     /// limit.
     var count: Int {
         guard !demand.isCount, let wanted = request.wanted else { return matchCount }
@@ -245,7 +245,7 @@ final class FetchMatches {
     func answer() -> ArraySlice<Match> {
         guard demand.limit != 0 else { return [] }
         let start = min(max(0, request.request.offset), found.count)
-        // A client may send any numbers, so nothing that could overflow is added here.
+        // Offset and limit can be any numbers, so adding them could overflow.
         let wanted = demand.limit.map { min($0, found.count - start) }
         return found[start..<(start + (wanted ?? found.count - start))]
     }
@@ -258,7 +258,7 @@ final class FetchMatches {
 
     /// Returns the rows of matches, and reads those that were not kept.
     ///
-    /// Throws if one does not exist.
+    /// Throws if a row does not exist.
     func objects(of matches: ArraySlice<Match>) throws(StoreError) -> StoredObjects {
         if matches.allSatisfy({ $0.ordinal < rows.count }) {
             return matches.withUnsafeBufferPointer { matches in
@@ -284,20 +284,20 @@ extension StoreError {
     fileprivate func raise() throws(StoreError) { throw self }
 }
 
-/// Which of the matches, and what of them, the answer contains.
+/// The part of the matches that the answer contains.
 private struct Demand {
     /// Whether only the number of matches is requested.
     let isCount: Bool
-    /// The largest number of objects in the answer; 0 if they are only counted, nil for all.
+    /// The maximum number of objects in the answer; 0 for a count, nil for all.
     let limit: Int?
     /// Whether the row of every match is in the answer.
     let keepsRows: Bool
     /// The maximum number of objects of a list that is answered with rows.
     let rowsUpTo: Int
-    /// The number of matches up to which their rows are kept.
+    /// The number of matches above which no rows are kept.
     let keptUpTo: Int
-    /// The number of leading matches that make up the answer; nil if candidates come in another
-    /// order.
+    /// The number of matches after which the search can end; nil unless candidates are found in the
+    /// request's order.
     let enough: Int?
 
     init(_ request: CompiledRequest, _ plan: FetchPlan, _ part: FetchResultKind) {

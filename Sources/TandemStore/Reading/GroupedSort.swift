@@ -3,8 +3,8 @@ import TandemQuery
 
 /// Sorts matches by group: first the groups by their prefixes, then each group's entries.
 ///
-/// A list with sections of a hundred rows then needs only a few comparisons of two numbers per row.
-/// Sorting complete keys would compare the common prefix of each section again and again.
+/// For a list with sections of a hundred rows, this takes only a few comparisons of two numbers per
+/// row. Sorting by complete keys would compare each section's common prefix repeatedly.
 enum GroupedSort {
     typealias Entry = SortKeyArena.SortEntry
 
@@ -21,7 +21,7 @@ enum GroupedSort {
         var sort = CheckedSort()
         var groups = Array(0..<UInt32(count))
         try sort.sort(&groups, by: { keys.precedes($0, $1) }, check)
-        // The next index of each group.
+        // The index of the next entry of each group.
         var next = [Int](repeating: 0, count: count)
         var start = 0
         for group in groups {

@@ -3,10 +3,10 @@ package import TandemQuery
 
 /// The graph at an earlier position: the store's content with all later transactions undone.
 ///
-/// Pass every transaction after the position to ``undo(_:_:)``, in order, before that transaction
-/// is visible in the store. The graph then stays the same. The journal does not have the versions
-/// of undone rows, so such a row has the graph's position as its version. That is not below its
-/// real version, and is below the version of every later change. Bound to one thread.
+/// Pass the changes of every transaction after the position to ``undo(_:_:)``, in order, before the
+/// transaction is visible in the store. The graph then does not change. The journal does not have
+/// the versions of undone rows, so such a row has the graph's position as its version. This version
+/// is at least the row's real one, and below that of every later change. Bound to one thread.
 package final class HistoricalGraph {
     /// The net change of one object.
     struct NetChange {
@@ -14,8 +14,8 @@ package final class HistoricalGraph {
         let object: ObjectReference
         /// The row before the transactions; nil if the object did not exist.
         fileprivate(set) var before: Row?
-        /// Whether the transactions changed only links and not the row; the window then lacks the
-        /// row before.
+        /// Whether the transactions changed only links and not the row; ``before`` is then not
+        /// known.
         fileprivate(set) var isRowUntouched: Bool
         /// The net changes of members by slot: true for added members, false for removed ones.
         fileprivate(set) var links: [Int: [ObjectReference: Bool]] = [:]
@@ -26,7 +26,7 @@ package final class HistoricalGraph {
 
     /// The position of the graph.
     package let position: UInt64
-    /// The net change of each object that transactions after the position touched, by number.
+    /// The net change of each object that transactions after the position affected, by number.
     private var changes: [ObjectNumber: NetChange] = [:]
     /// The approximate size of the undone changes in bytes.
     package private(set) var bytes = 0
@@ -75,8 +75,8 @@ package final class HistoricalGraph {
         return net
     }
 
-    /// Returns the net change of an object; nil if there is none, or if it belongs to an object of
-    /// another entity.
+    /// Returns the net change of an object; nil if there is none, or if the object has another
+    /// entity.
     private func change(of object: ObjectReference) -> NetChange? {
         changes[object.number].flatMap { $0.object == object ? $0 : nil }
     }
@@ -120,12 +120,12 @@ extension HistoricalGraph.NetChange {
     }
 }
 
-/// A reader of the graph at an earlier position, or at the store's own.
+/// A reader of the graph at an earlier position, or at the store's position.
 package struct HistoricalReader: GraphReader {
     private let store: StoreReader
     private let past: HistoricalGraph?
 
-    /// Creates a reader of a store's graph; without `past`, it reads the current graph.
+    /// Creates a reader of the graph `past`, or of the current graph if `past` is nil.
     package init(store: StoreReader, past: HistoricalGraph?) {
         self.store = store
         self.past = past

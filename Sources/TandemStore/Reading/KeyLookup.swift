@@ -3,11 +3,13 @@ package import TandemQuery
 
 /// A lookup of the only object with a unique value, which needs no plan.
 ///
-/// An example is `name == "Cameroon"` if names are unique. The lookup gives the same answer as
-/// ``StoreView/fetch(_:for:past:chunkBytes:budget:)``, but reads only two keys of the store. It
-/// compiles no request, collects no candidates and sorts nothing. A request is not a lookup if it
-/// has another condition, an order or an offset. Nor is it one if the value's type differs from the
-/// property's, or if the value is a text too long for a row.
+/// An example is `name == "Cameroon"` if names are unique. The answer is the same as that of
+/// ``StoreView/fetch(_:for:past:chunkBytes:budget:)``, but only two keys of the store are read, and
+/// no request is compiled.
+///
+/// A request has no equivalent lookup if it has another condition, an order or an offset. The same
+/// is true if the value's type differs from the property's, or if the value is a text too long for
+/// a row.
 ///
 ///     if let lookup = KeyLookup(request, in: model) { objects = try lookup.objects(in: store) }
 package struct KeyLookup: Sendable {
@@ -47,16 +49,16 @@ package struct KeyLookup: Sendable {
 
     /// Returns whether a row has the value.
     ///
-    /// The check is needed because other values may have the same key.
+    /// The check is needed because other values can have the same key.
     private func matches(_ row: RowView, of entity: CompiledEntity) -> Bool {
         let slot = index.slots[0]
         guard case .string(let text) = value else { return row.value(slot, in: entity) == value }
-        // Bytes are compared, because canonically equivalent texts are different values. A
-        // reference to a long text never has the same bytes as a text.
+        // Bytes are compared, because canonically equivalent texts are different values. The bytes
+        // of a reference to a long text never equal those of a text.
         return row.content(slot, in: entity).map { text.utf8.elementsEqual($0) } ?? false
     }
 
-    /// Returns the object with the value in a view, or no object.
+    /// Returns the object of a view that has the value, or an empty collection.
     ///
     /// Cost: two keys and the row's bytes. Throws `damaged` like ``StoreView/stored(_:)``.
     package func objects(in view: StoreView) throws(StoreError) -> StoredObjects {

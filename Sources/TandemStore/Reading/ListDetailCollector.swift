@@ -3,8 +3,8 @@ import TandemQuery
 
 /// The list details of each match: its section, and the objects at the ends of its hops.
 ///
-/// Each object has an ordinal, in the order of evaluation, and its details are numbers in flat
-/// arrays. The index of a reached object is looked up once for each related object.
+/// An object's ordinal is its index in the order of evaluation, and its details are numbers in flat
+/// arrays. The index of a reached object is looked up once per related object.
 struct ListDetailCollector {
     private let hops: ListHops
     /// The index of the hop over the relationship of the key's prefix, if there is one.
@@ -13,10 +13,11 @@ struct ListDetailCollector {
     private var reachedPlaces: [ObjectNumber: UInt32] = [:]
     /// For each ordinal, the index of the section's name.
     private var sectionOf: [UInt32] = []
-    /// For each ordinal and hop, the index of the reached object from 1, or 0.
+    /// For each ordinal and hop, the index of the reached object, from 1; 0 if there is none.
     private var links: [UInt32] = []
     private var ends: [ObjectReference?] = []
-    /// For each related object's index, the index of the reached object from 1; 0 if not known yet.
+    /// For each related object's index, the index of the reached object, from 1; 0 if not known
+    /// yet.
     private var relatedLinks: [UInt32] = []
     /// The approximate size of the details in bytes.
     private(set) var bytes = 0
@@ -29,11 +30,11 @@ struct ListDetailCollector {
     /// The number of objects with details.
     var count: Int { sectionOf.count }
 
-    /// The size of an object's details here and in the answer, without its key: its section, twice,
-    /// and its number.
+    /// The size of an object's details here and in the answer, without its key: its section in
+    /// both, and its number.
     private static let bytesForOne =
         2 * MemoryLayout<UInt32>.stride + MemoryLayout<ListPlacements.Run>.stride + 8
-    /// The size of an object's hop here, plus its maximum size in the answer.
+    /// The size of one link of an object here, plus its maximum size in the answer.
     private static let bytesForHop =
         MemoryLayout<UInt32>.stride + MemoryLayout<ListPlacements.Run>.stride
 
@@ -46,7 +47,7 @@ struct ListDetailCollector {
         if hops.count != 1 || known == nil {
             ends.removeAll(keepingCapacity: true)
             guard hops.follow(row, request, reader, into: &ends) else { return false }
-            assert(ends.count == hops.count, "Each hop has an end, or none.")
+            assert(ends.count == hops.count, "Each hop has an end, which may be nil.")
             for end in ends { links.append(end.map { self.index(of: $0) } ?? 0) }
             if known == nil, let relatedHop, let end = ends[relatedHop] {
                 learn(place.related, self.index(of: end))
@@ -92,7 +93,7 @@ struct ListDetailCollector {
     private mutating func learn(_ related: Int, _ place: UInt32) {
         guard related >= 0 else { return }
         while relatedLinks.count <= related { relatedLinks.append(0) }
-        assert(relatedLinks[related] == 0, "The object that a related one leads to is found once.")
+        assert(relatedLinks[related] == 0, "The link of a related object is recorded once.")
         relatedLinks[related] = place
     }
 

@@ -1,14 +1,14 @@
 import TandemIO
 package import TandemQuery
 
-/// A long list read from an index, whose groups are sorted one by one as its chunks are taken.
+/// A long list read from an index, whose groups are sorted one by one as its chunks are requested.
 ///
 /// The first chunk can thus be sent while the rest is still unsorted, and at most one encoded chunk
 /// is in memory.
 ///
 ///     while let places = try list.nextPart(bytes: 256 << 10, check) { send(places) }
 ///
-/// Nothing is read from the store. Bound to one thread at a time.
+/// The chunks are made without reading from the store. Bound to one thread at a time.
 package final class ListInParts {
     /// The names of sections and, unless there are too many, the reached objects.
     package let head: ListPlacements
@@ -40,7 +40,7 @@ package final class ListInParts {
     /// The names of sections and all reached objects, regardless of their number.
     private let whole: ListPlacements
 
-    /// The number of objects, including those already taken.
+    /// The number of objects, including those in chunks already returned.
     package var count: Int { records.count }
 
     /// The approximate size of all placements in bytes.
@@ -52,13 +52,14 @@ package final class ListInParts {
             + sorter.bytes
     }
 
-    /// Whether all objects were taken.
+    /// Whether all objects have been returned.
     package var isTaken: Bool { taken == count }
 
     /// Returns the placements of the next objects, of about `bytes` bytes or all that remain; nil
     /// after the last one.
     ///
-    /// Calls `check` periodically, and throws its errors; the list can't be used any more then.
+    /// Calls `check` periodically, and throws its errors, after which the list can't be used any
+    /// more.
     package func nextPart(
         bytes: Int, _ check: () throws(StoreError) -> Void
     ) throws(StoreError) -> ListPlacements? {
@@ -70,11 +71,11 @@ package final class ListInParts {
         return places
     }
 
-    /// Returns the whole list; call it before any chunk was taken.
+    /// Returns the whole list; must not be called after a chunk was returned.
     ///
     /// Throws the error of the budget's check.
     func allPlaces(_ budget: ReadBudget) throws(StoreError) -> ListPlacements {
-        assert(taken == 0 && next == 0, "The whole list is taken at once or in chunks.")
+        assert(taken == 0 && next == 0, "The list is returned as a whole or in chunks.")
         var places = whole
         places.reserveCapacity(count, keyBytes: givesKeys ? keyBytes : 0)
         let held = heldBytes + bytes
@@ -86,7 +87,8 @@ package final class ListInParts {
 
     /// The extra capacity of a chunk.
     ///
-    /// A chunk may exceed its size by the last group, and most groups are smaller than this.
+    /// A chunk may exceed the requested size by its last group, and most groups are smaller than
+    /// this.
     private static var groupBytes: Int { 16 << 10 }
 
     /// Appends objects in order until `places` has `bytes` bytes.
@@ -98,7 +100,7 @@ package final class ListInParts {
             taken += places.count - before
             assert(
                 isTaken == (next == segments.count),
-                "All objects were taken once all groups were.")
+                "All objects are returned with the last group.")
         }
         while places.bytes < bytes, next < segments.count {
             let end = endOfGroup

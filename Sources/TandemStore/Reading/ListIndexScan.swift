@@ -1,11 +1,11 @@
 import TandemModel
 import TandemQuery
 
-/// A reader of lists from an index whose first property is the relationship of the list's order.
+/// A reader of a list from an index whose first property is the relationship of the list's order.
 ///
-/// All objects with the same related object have consecutive keys. Therefore only the data that the
-/// answer needs is kept for each object. Each group is sorted while the answer is made, when its
-/// data is in the processor's caches (``ListInParts``). Bound to one thread at a time.
+/// All objects with the same related object have consecutive keys, so only the data needed for the
+/// answer is kept for each object. Each group is sorted while the answer is made, when its data is
+/// in the processor's caches (``ListInParts``). Bound to one thread at a time.
 final class ListIndexScan {
     private let request: CompiledRequest
     private let view: StoreView
@@ -27,11 +27,11 @@ final class ListIndexScan {
     private(set) var rowsRead = 0
     private(set) var keysRead = 0
 
-    /// The object added last.
+    /// The last added object.
     private struct LastObject {
-        /// Its entity, which is one of the request's entities.
+        /// The object's entity, which is one of the request's entities.
         var tag: EntityTag
-        /// Its related object; nil if no further object may join the last segment.
+        /// The related object; nil if no further object may be added to the last segment.
         var related: ObjectNumber??
     }
 
@@ -125,8 +125,7 @@ final class ListIndexScan {
         endSegment(storage)
     }
 
-    /// Adds the first object of another related object, or an object whose key contains too little
-    /// information.
+    /// Adds the first object of another related object, or an object whose key is not sufficient.
     @inline(never)
     private func begin(
         _ object: ObjectReference, _ target: IndexPlaces.Related, _ count: Int,
@@ -148,7 +147,7 @@ final class ListIndexScan {
         return reached.link(place.related)
     }
 
-    /// Adds an object, using its row.
+    /// Adds an object by reading its row.
     private func evaluate(
         _ object: ObjectReference, _ storage: inout ListRecordStorage
     ) throws(StoreError) {
@@ -197,24 +196,24 @@ final class ListIndexScan {
 }
 
 extension CompiledRequest {
-    /// Whether the answer has all matches.
+    /// Whether the answer has all matches, because there is neither an offset nor a limit.
     var isWhole: Bool { request.limit == nil && request.offset <= 0 }
 }
 
-/// The related objects that a list shows, in the order in which they were reached.
+/// The objects at the ends of a list's hop, in the order in which they were reached.
 private struct ReachedObjects {
     private(set) var objects: [ObjectReference] = []
-    /// For each related object's index, the index of the reached object from 1; 0 if not looked up
+    /// For each related object's index, the index of the reached object, from 1; 0 if not reached
     /// yet.
     private var links: [UInt32] = []
 
-    /// Returns the index of a related object from 1; nil if it was not reached yet.
+    /// Returns the index of a related object, from 1; nil if it was not reached yet.
     func link(_ place: Int) -> UInt32? {
         guard place < links.count, links[place] != 0 else { return nil }
         return links[place]
     }
 
-    /// Adds a related object, and returns its index from 1.
+    /// Adds a related object, and returns its index, from 1.
     mutating func add(_ object: ObjectReference, by place: Int) -> UInt32 {
         while links.count <= place { links.append(0) }
         assert(links[place] == 0, "A related object is reached once.")

@@ -4,9 +4,9 @@ import TandemModel
 
 /// Consecutive objects of a list with the same related object.
 struct ListSegment {
-    /// The group of their keys' common prefix.
+    /// The group of the common prefix of the objects' keys.
     var group: UInt32
-    /// The index of their section's name.
+    /// The index of the section's name.
     var section: UInt32
     /// The index of the related object among the reached objects, from 1; 0 if there is none, or if
     /// links are not requested.
@@ -17,14 +17,14 @@ struct ListSegment {
     var count = 0
 }
 
-/// The objects of a list with the remainders of their sort keys, as contiguous records in one
-/// allocation.
+/// The objects of a list and the rests of their sort keys, as contiguous records in one allocation.
 ///
 /// Records are never removed individually. Bound to one thread.
 final class ListRecordArena {
     /// The records.
     ///
-    /// Code that adds many records moves them to a local variable, and returns them on every exit.
+    /// Code that adds many records moves the storage to a local variable, and restores it on every
+    /// exit.
     private(set) var storage = ListRecordStorage()
 
     deinit { free(storage.base) }
@@ -36,7 +36,7 @@ final class ListRecordArena {
 
     func append(_ object: ObjectReference, _ rest: [UInt8]) { storage.append(object, rest) }
 
-    /// Takes back records that were moved out, with those added since.
+    /// Restores the storage that was moved out, with the records added since.
     func restore(_ storage: ListRecordStorage) {
         assert(storage.count >= self.storage.count, "Records are never removed.")
         self.storage = storage
@@ -53,17 +53,18 @@ struct ListRecordStorage {
     private(set) var bytes = 0
     private(set) var count = 0
 
-    /// The size of the fields before the rest: number, length of the rest, and tag.
+    /// The size in bytes of the fields before the rest: number, length of the rest, and tag.
     static var header: Int { 14 }
 
-    /// Returns space after the last record for a rest of `rest` bytes; ``append(_:rest:)`` makes it
-    /// a record.
+    /// Returns the address after the last record at which to write a rest of `rest` bytes.
+    ///
+    /// ``append(_:rest:)`` then makes it a record.
     @inline(__always)
     mutating func room(_ rest: Int) -> UnsafeMutableRawPointer {
         let end = bytes + Self.header + rest
         if end > capacity { grow(end) }
         assert(end <= capacity, "The record fits into the allocation.")
-        guard let base else { preconditionFailure("A list's records have no room.") }
+        guard let base else { preconditionFailure("The records have no allocation.") }
         return base + bytes + Self.header
     }
 
@@ -89,7 +90,8 @@ struct ListRecordStorage {
         append(object, rest: rest.count)
     }
 
-    /// Returns the object of the record at an offset, which comes from ``next(_:)`` or a segment.
+    /// Returns the object of the record at an offset, which must be that of a segment or of
+    /// ``next(_:)``.
     @inline(__always)
     func object(_ at: Int) -> ObjectReference {
         ObjectReference(tag: load(at + 12), number: load(at))
@@ -106,13 +108,13 @@ struct ListRecordStorage {
     @inline(__always)
     func next(_ at: Int) -> Int { at + Self.header + length(at) }
 
-    /// Prefetches records from an offset on into the processor's cache, enough for most groups.
+    /// Prefetches the records at an offset into the processor's cache, enough for most groups.
     func prefetch(_ at: Int) {
         guard let base, at < bytes else { return }
         tandem_prefetch(base + at, min(bytes - at, Self.mostPrefetched))
     }
 
-    /// The approximate size of a hundred records.
+    /// The number of bytes that are prefetched, about a hundred records.
     private static var mostPrefetched: Int { 6_144 }
 
     @inline(__always)
@@ -132,6 +134,6 @@ struct ListRecordStorage {
         capacity = max(needed, capacity * 2, 4_096)
         // The result is never nil: if memory runs out, the kernel ends the process instead.
         base = realloc(base, capacity)
-        precondition(base != nil, "There must be memory for the sort keys of a list.")
+        precondition(base != nil, "No memory is left for the sort keys of a list.")
     }
 }

@@ -6,7 +6,7 @@ import TandemQuery
 
 /// Sorts list records, and appends one group after another to a list.
 ///
-/// A group whose records already come in the list's order, or in the opposite order, is not sorted.
+/// A group whose records are already in the list's order, or in the opposite order, is not sorted.
 ///
 /// State: `entries` are the sorted entries of the current group; the first `appended` of them are
 /// in the list.
@@ -37,12 +37,12 @@ struct ListSorter {
 
     /// The maximum number of entries whose capacity is kept for the next group.
     private static var keptCapacity: Int { 4_096 }
-    /// The number of entries that are appended to the list together.
+    /// The number of entries that are appended to the list at a time.
     private static var handedAtOnce: Int { 64 }
 
     /// Creates a sorter of complete records.
     ///
-    /// If `givesKeys` is false, the resulting list has the order but no keys.
+    /// If `givesKeys` is false, the list contains the objects in order, but no keys.
     init(_ records: ListRecordArena, givesKeys: Bool = true) {
         self.records = records
         self.givesKeys = givesKeys
@@ -53,16 +53,16 @@ struct ListSorter {
 
     /// Appends the objects of a group's segments in order.
     ///
-    /// Returns false if the list reached `bytes` bytes before the end of the group; call it again
-    /// with the same segments to continue. Calls `check` periodically, and throws its errors; the
-    /// sorter can't be used any more then.
+    /// Returns false if the list reached `bytes` bytes before the end of the group; call the method
+    /// again with the same segments to continue. Calls `check` periodically, and throws its errors,
+    /// after which the sorter can't be used any more.
     mutating func append(
         _ segments: ArraySlice<ListSegment>, _ prefix: [UInt8], to places: inout ListPlacements,
         upTo bytes: Int = .max, _ check: () throws(StoreError) -> Void
     ) throws(StoreError) -> Bool {
         try segments.withUnsafeBufferPointer { segments throws(StoreError) in
             if entries.isEmpty {
-                assert(appended == 0, "Nothing of a new group is in the list.")
+                assert(appended == 0, "No entry of a new group is in the list.")
                 collect(segments)
                 try putInOrder(check)
             }
@@ -89,7 +89,7 @@ struct ListSorter {
                 }
             }
         }
-        assert(entries.count == count, "The entries are those of the group's segments.")
+        assert(entries.count == count, "The group's segments have as many entries.")
     }
 
     // MARK: Order
@@ -151,7 +151,7 @@ struct ListSorter {
         return storage.object(a.at) < storage.object(b.at)
     }
 
-    // MARK: Filling
+    // MARK: Appending
 
     /// Appends entries in order until all are in the list, or until the list has `bytes` bytes.
     private mutating func fill(
@@ -195,10 +195,11 @@ struct ListSorter {
 }
 
 extension UnsafeBufferPointer<ListSegment> {
-    /// Returns the segment that contains a record; segments must be in the order of their starts.
+    /// Returns the segment with the record at an offset; segments must be in the order of their
+    /// starts.
     fileprivate func holding(_ record: Int) -> ListSegment {
         let next = partitioningIndex { $0.start > record }
-        assert(next > 0, "The first segment has the first record.")
+        assert(next > 0, "The first segment begins with the first record.")
         return self[next - 1]
     }
 }

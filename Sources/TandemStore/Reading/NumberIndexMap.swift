@@ -4,12 +4,12 @@ import TandemModel
 /// The index of each number in an array of distinct numbers.
 struct NumberIndexMap {
     private var first: ObjectNumber = 0
-    /// The indexes plus one, by the difference from the first number; empty if this would need many
-    /// times more elements than there are numbers.
+    /// The indexes plus one, by the difference from the smallest number; empty if that would take
+    /// many times more elements than there are numbers.
     private var dense: [UInt32] = []
     private var sparse: [ObjectNumber: Int] = [:]
 
-    /// Records the indexes of numbers; nil if a number occurs twice.
+    /// Creates the map of an array; nil if a number occurs twice.
     init?(_ numbers: [ObjectNumber]) {
         guard let first = numbers.min(), let last = numbers.max() else { return }
         guard last - first < 8 * UInt64(numbers.count), numbers.count < UInt32.max else {
@@ -32,7 +32,7 @@ struct NumberIndexMap {
         assert(
             !Invariants.walk(numbers.count)
                 || numbers.enumerated().allSatisfy { self[$1] == $0 },
-            "Each number has its index.")
+            "Each number is mapped to its index.")
     }
 
     /// The index of a number; nil if it does not occur.

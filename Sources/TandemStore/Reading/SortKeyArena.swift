@@ -2,13 +2,13 @@ import Glibc
 import TandemModel
 import TandemQuery
 
-/// Contiguous storage for sort keys, so that sorting moves only plain numbers that refer to the
+/// Contiguous storage for sort keys, so that sorting moves only trivial entries that refer to the
 /// keys.
 ///
-/// Arrays as keys would be retained and released with each comparison and each move, which took
-/// three quarters of a fetch of 100,000 objects. A key has a prefix, which is stored once per group
-/// (``GroupedKeys``), and a rest, which is stored here. Keys are never removed individually. Bound
-/// to one thread.
+/// Keys in arrays would be retained and released in each comparison and each move, which took three
+/// quarters of the time of a fetch of 100,000 objects. A key has a prefix, which is stored once per
+/// group (``GroupedKeys``), and a rest, which is stored here. Keys are never removed individually.
+/// Bound to one thread.
 final class SortKeyArena {
     /// An object with a reference to its key.
     struct SortEntry {
@@ -39,7 +39,7 @@ final class SortKeyArena {
     private var ends: [Int] = []
     private let keys: GroupedKeys?
 
-    /// Creates an arena for keys made by `keys`; nil if all keys are in one group.
+    /// Creates an arena for keys built by `keys`; nil if all keys are in one group.
     init(_ keys: GroupedKeys? = nil) { self.keys = keys }
 
     deinit { free(base) }
@@ -50,12 +50,12 @@ final class SortKeyArena {
     /// The total size of the stored keys in bytes, without prefixes.
     var byteCount: Int { ends.last ?? 0 }
 
-    /// Adds the rest of an object's key.
+    /// Adds the rest of an object's key, and returns an entry that refers to it.
     func add(_ object: ObjectReference, _ key: [UInt8], group: UInt32 = 0) -> SortEntry {
         key.withUnsafeBytes { add(object, $0, group: group) }
     }
 
-    /// Adds the rest of an object's key.
+    /// Adds the rest of an object's key, and returns an entry that refers to it.
     func add(
         _ object: ObjectReference, _ key: UnsafeRawBufferPointer, group: UInt32 = 0
     ) -> SortEntry {
@@ -109,7 +109,7 @@ final class SortKeyArena {
         capacity = max(needed, capacity * 2, 4_096)
         // The result is never nil: if memory runs out, the kernel ends the process instead.
         base = realloc(base, capacity)
-        precondition(base != nil, "There must be memory for the sort keys of a fetch.")
+        precondition(base != nil, "No memory is left for the sort keys of a fetch.")
     }
 }
 

@@ -40,11 +40,11 @@ struct SortedTableScan {
         guard rows.count == ordinals.count else { throw view.unreadable }
         assert(
             !Invariants.walk(ordinals.count) || !ordinals.contains(-1),
-            "As many rows as indexes means that each index has a row.")
+            "There is a row for each index in the order.")
         return rows.arranged(ordinals.count) { ordinals[$0] }
     }
 
-    /// The number of rows that are copied together.
+    /// The number of rows that are copied at a time.
     private static var copiedAtOnce: Int { 64 }
 
     private func read(
@@ -76,7 +76,7 @@ struct SortedTableScan {
         }
     }
 
-    /// Copies rows, and records for each its ordinal at its index in the order.
+    /// Copies rows, and records the ordinal of each row at its index in the order.
     ///
     /// Throws if the index lacks a row.
     private func copy(

@@ -2,9 +2,10 @@ package import TandemModel
 
 /// The immutable graph of the last checkpoint, unaffected by later saves.
 ///
-/// A snapshot has an LMDB read transaction and none of the writer's caches. It may be passed to
-/// another thread; its former thread must not use it afterwards. LMDB does not reuse the pages of a
-/// snapshot until ``end()``, so keep it for seconds at most. End it before the store is closed.
+/// A snapshot reads in an LMDB read transaction of its own, and does not use the writer's caches.
+/// It may be passed to another thread; the former thread must not use it afterwards. LMDB does not
+/// reuse the pages of a snapshot until ``end()``, so keep a snapshot for seconds at most. End it
+/// before the store is closed.
 ///
 ///     let snapshot = try store.snapshot()
 ///     defer { snapshot.end() }
@@ -21,7 +22,7 @@ package final class StoreSnapshot: StoreView {
         super.init(view.path, view.tables, view.options)
         use(view.model, installedAt: view.modelPosition)
         show(position)
-        assert(position <= view.appliedPosition, "A snapshot is not later than the store.")
+        assert(position <= view.appliedPosition, "A snapshot's position is not after the store's.")
         _ = try current
     }
 
@@ -32,11 +33,12 @@ package final class StoreSnapshot: StoreView {
         return try environment.begin(readOnly: true)
     }
 
-    /// Makes later reads use a copy of the model.
+    /// Replaces the model with a copy of it, for example to avoid sharing reference counts with
+    /// other threads.
     package func use(copy: CompiledModel) {
         precondition(
             copy.hash == model?.hash && copy.version == model?.version,
-            "A snapshot is read by its own model.")
+            "The copy equals the snapshot's model.")
         use(copy, installedAt: modelPosition)
     }
 

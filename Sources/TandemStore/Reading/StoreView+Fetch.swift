@@ -8,14 +8,14 @@ package struct FetchResult {
     package var objects: StoredObjects = []
     /// The objects without their rows, if references are requested.
     package var references: [ObjectReference] = []
-    /// The placements of a list's objects, if the list has too many objects to be answered with
-    /// rows.
+    /// The placements of a list's objects, if there are too many objects to answer with rows.
     package var places: ListPlacements?
-    /// The list, if it is too large for one chunk; ``places`` then has no objects.
+    /// The list as a source of chunks, if it is too large for one chunk; ``places`` then has no
+    /// objects.
     package var list: ListInParts?
     /// The number of matches.
     ///
-    /// The number is exact for a count and without a limit; otherwise it is at most offset plus
+    /// The number is exact for a count or without a limit; otherwise it is at most offset plus
     /// limit.
     package var count = 0
     /// A short description of the access path.
@@ -32,7 +32,7 @@ package struct FetchResult {
 extension StoreView {
     /// Fetches at ``appliedPosition``, or at an earlier position.
     ///
-    /// With `chunkBytes`, a list of more bytes is returned in chunks (``FetchResult/list``).
+    /// A list of more than `chunkBytes` bytes is returned in chunks (``FetchResult/list``).
     ///
     /// Cost: one evaluation for each candidate. An index supplies the candidates if this reads less
     /// than a scan (``TandemStore``, Planning). Candidates are evaluated in place, and only the
@@ -64,7 +64,7 @@ extension StoreView {
         return try fetch(request, by: plan, for: part, budget: budget)
     }
 
-    /// Carries out a fetch by a plan.
+    /// Carries out a fetch with a given plan.
     func fetch(
         _ request: CompiledRequest, by plan: FetchPlan, for part: FetchResultKind,
         past: HistoricalGraph? = nil, chunkBytes: Int? = nil, budget: ReadBudget
@@ -80,15 +80,14 @@ extension StoreView {
         let matches = FetchMatches(request, plan, part, self, past, budget)
         var candidates = FetchCandidates(plan, request, part, self, matches, budget)
         try candidates.run()
-        // The candidates so far are all objects that exist now, except those that changed after the
-        // position.
+        // Objects that changed after the position were skipped so far.
         try matches.evaluateChanged()
         try matches.sort()
         result.count = matches.count
         result.rowsRead = matches.rowsRead + candidates.relatedRowsRead
         result.keysRead = matches.keysRead + candidates.relatedKeysRead
         let answer = matches.answer()
-        assert(answer.count <= result.count, "The answer is a part of the matches.")
+        assert(answer.count <= result.count, "The answer is a slice of the matches.")
         result.places = try matches.places(of: answer)
         if result.places != nil { return result }
         if part == .references {
@@ -99,14 +98,14 @@ extension StoreView {
         return result
     }
 
-    /// Fills in a list, or all rows, if the keys of an index give the order; returns false
-    /// otherwise.
+    /// Fetches a list, or all rows, in the order of an index's keys; returns false if candidates
+    /// have to be evaluated instead.
     private func fill(
         _ result: inout FetchResult, _ request: CompiledRequest, _ plan: FetchPlan,
         _ part: FetchResultKind, chunkBytes: Int?, budget: ReadBudget
     ) throws(StoreError) -> Bool {
         if let walk = ListIndexScan(request, plan, part, self, budget) {
-            // A short list is answered with rows.
+            // The answer to a request for a short list consists of rows.
             guard let list = try walk.read() else { return false }
             (result.count, result.rowsRead, result.keysRead) =
                 (list.count, walk.rowsRead, walk.keysRead)

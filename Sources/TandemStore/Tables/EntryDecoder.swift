@@ -1,12 +1,12 @@
 import TandemIO
 import TandemModel
 
-/// Decodes keys and values of a store's tables: malformed bytes are an error, never a trap.
+/// A decoder of keys and values of a store's tables; malformed bytes are an error, never a trap.
 struct EntryDecoder {
     /// The size of the version before the row in a value.
     static let versionBytes = 8
 
-    /// The directory of the store, which errors name.
+    /// The directory of the store, for error messages.
     private let path: String
 
     init(path: String) { self.path = path }
@@ -19,7 +19,7 @@ struct EntryDecoder {
     func stored(
         _ object: ObjectReference, at value: UnsafeRawBufferPointer, of entity: CompiledEntity?
     ) throws(StoreError) -> StoredObject {
-        assert(entity.map { $0.tag == object.tag } ?? true, "The row is one of the entity.")
+        assert(entity.map { $0.tag == object.tag } ?? true, "The entity is the object's.")
         guard let stored = EntryDecoder.stored(object, value) else {
             throw damaged(.rows, object.number, "a value of \(value.count) bytes")
         }
@@ -29,7 +29,7 @@ struct EntryDecoder {
         return stored
     }
 
-    /// Decodes a value in place, given the shape of the entity's rows; for reading many of them.
+    /// Decodes a value in place, given the shape of the entity's rows; faster for many rows.
     ///
     /// A nil shape means that the model has no such entity. Throws `damaged` if the bytes aren't a
     /// row of that shape.
@@ -47,8 +47,8 @@ struct EntryDecoder {
         return row
     }
 
-    /// Decodes a row with its version, without a check against a model; nil if there are too few
-    /// bytes.
+    /// Decodes a row with its version, without checking it against a model; nil if there are too
+    /// few bytes.
     static func stored(_ object: ObjectReference, _ value: UnsafeRawBufferPointer) -> StoredObject?
     {
         guard value.count >= versionBytes + RowLayout.minimumRowBytes else { return nil }
@@ -57,8 +57,7 @@ struct EntryDecoder {
         return StoredObject(object: object, version: version, row: row)
     }
 
-    /// Returns whether a row equals the one in the table; always true unless invariants are
-    /// verified.
+    /// Returns whether a row equals the stored one; always true unless invariants are verified.
     func isStored(
         _ kept: StoredObject, _ rows: LMDBTable, _ open: LMDBTransaction
     ) throws(StoreError) -> Bool {
@@ -70,7 +69,7 @@ struct EntryDecoder {
 
     // MARK: Keys
 
-    /// Returns the object of an entity whose number is the rest of a key.
+    /// Returns the object with the given entity whose number is the rest of a key.
     @inline(__always)
     func object(
         _ tag: EntityTag, _ key: UnsafeRawBufferPointer, in table: StoreTable
@@ -83,7 +82,7 @@ struct EntryDecoder {
 
     /// Returns the object whose number is at the end of a key and whose tag is in the value.
     ///
-    /// If a link's relationship `isOrdered`, a rank may follow the tag.
+    /// If `isOrdered` is true, a rank may follow the tag in a link.
     @inline(__always)
     func object(
         endOf key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, in table: StoreTable,
@@ -109,7 +108,7 @@ struct EntryDecoder {
         return rank
     }
 
-    /// Decodes a value that is a tag.
+    /// Decodes a value that consists of a tag.
     @inline(__always)
     func tag(
         _ value: UnsafeRawBufferPointer, of number: ObjectNumber, in table: StoreTable
@@ -131,7 +130,7 @@ struct EntryDecoder {
 
     // MARK: Errors
 
-    /// Returns the error for a malformed entry; object 0 stands for none.
+    /// Returns the error for a malformed entry; `number` is 0 if no object is concerned.
     @inline(never)
     func damaged(_ table: StoreTable, _ number: ObjectNumber, _ what: String) -> StoreError {
         let place = number == 0 ? "" : ", object \(number)"
@@ -141,7 +140,7 @@ struct EntryDecoder {
                 + "`tandem check`")
     }
 
-    /// Returns the error for a change of an object without a row.
+    /// Returns the error for a change of an object that has no row.
     @inline(never)
     func rowless(_ object: ObjectReference) -> StoreError {
         StoreError(

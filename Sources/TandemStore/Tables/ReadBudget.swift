@@ -1,18 +1,19 @@
 import TandemQuery
 
-/// The number of objects that a request may read, and a check that can end it early.
+/// A limit on the objects that a request reads, and a check that can end the read early.
 ///
-/// The cost of paths over to-many relationships grows with every hop, as does that of nested
-/// subqueries. A request of a hundred bytes can need more time or memory than is available. Bound
-/// to one thread at a time.
+/// The cost of a path over to-many relationships grows with every hop, and that of subqueries with
+/// every level. A request of a hundred bytes could therefore take more time or memory than there
+/// is. Bound to one thread at a time.
 package final class ReadBudget {
-    /// A check that throws if the read must end, given the approximate size of the data it holds.
+    /// A check that throws if the read must end, given the approximate size of the data that the
+    /// read holds.
     package typealias Check = (_ heldBytes: Int) throws(StoreError) -> Void
 
     private let ofRequest: Int
     private let ofObject: Int
     private var leftOfRequest: Int
-    /// The remainder of the candidate's share, in units of members that are only listed.
+    /// The remaining reads for the current candidate, in units of a listed member.
     private var leftOfObject: Int
     private let check: Check?
     /// The remaining work; `.max` without a limit.
@@ -28,8 +29,8 @@ package final class ReadBudget {
 
     /// Creates the budget of one request from the store's limits; `check` is called periodically.
     ///
-    /// If `work` is given, the read ends with `interrupted` before it reads more objects than that.
-    /// Every 64 bytes of a row count as another object, and each object counts `weight` times.
+    /// The read ends with `interrupted` before it reads more than `work` objects. Every 64 bytes of
+    /// a row count as another object, and each object counts `weight` times.
     package init(
         _ options: StoreOptions = StoreOptions(), ofRequest: Int? = nil, work: Int = .max,
         weight: Int = 1, check: Check? = nil
@@ -42,10 +43,10 @@ package final class ReadBudget {
         self.check = check
     }
 
-    /// The reason why the read ended early; the answer must then be discarded.
+    /// The reason why the read ended early, if it did; the answer must then be discarded.
     package private(set) var refusal: StoreError?
 
-    /// The first error of a read; the answer must then be discarded too.
+    /// The first error of the read; the answer must then be discarded too.
     package private(set) var failure: StoreError?
 
     /// Records that a read failed, or that its check ended it.
@@ -59,8 +60,8 @@ package final class ReadBudget {
 
     /// Accounts for the next `count` reads; throws if the read must end.
     ///
-    /// `heldBytes` is the approximate size of the data that the read holds. It is evaluated only
-    /// for a check.
+    /// `heldBytes`, the approximate size of the data that the read holds, is evaluated only for a
+    /// check.
     @inline(__always)
     package func charge(_ count: Int, heldBytes: @autoclosure () -> Int) throws(StoreError) {
         sinceCheck += count
@@ -80,19 +81,20 @@ package final class ReadBudget {
         if sinceCheck >= Self.checkInterval { try runCheck(heldBytes) }
     }
 
-    /// The maximum number of members worth listing: one more member would exceed the budget.
+    /// The number of members to list at most; one more than the remaining budget, so that exceeding
+    /// it is noticed.
     var membersLeft: Int {
         let (request, isMore) = max(0, min(leftOfRequest, workLeft)).addingReportingOverflow(1)
         return min(max(0, leftOfObject), isMore ? .max : request)
     }
 
-    /// Records the bytes that the read holds, and throws if the read must end.
+    /// Runs the check with the number of bytes that the read holds; throws if the read must end.
     package func runCheck(_ heldBytes: Int) throws(StoreError) {
         (sinceCheck, self.heldBytes) = (0, heldBytes)
         try check?(heldBytes)
     }
 
-    /// Throws if the read must end, given the elements collected so far; checks only periodically.
+    /// Runs the check periodically while elements are collected; throws if the read must end.
     func check<Element>(collected elements: [Element]) throws(StoreError) {
         guard elements.count % Self.checkInterval == 0 else { return }
         sinceCheck = 0
@@ -109,13 +111,13 @@ package final class ReadBudget {
         try sort.sort(&elements, by: precedes) { () throws(StoreError) in try check?(held) }
     }
 
-    /// Begins another candidate, with a new share for one object.
+    /// Begins another candidate, with the whole budget for one object.
     package func beginObject() {
         let (members, isMore) = ofObject.multipliedReportingOverflow(by: StoreLimits.membersForOne)
         leftOfObject = isMore ? .max : members
     }
 
-    /// Ends the candidate; further reads count only against the request.
+    /// Ends the candidate; further reads count only against the request's budget.
     package func endObject() { leftOfObject = .max }
 
     /// Accounts for objects; returns false if they exceed the budget.
@@ -125,7 +127,7 @@ package final class ReadBudget {
     func spend(members count: Int) -> Bool { spend(1 + count, StoreLimits.membersForOne + count) }
 
     private func spend(_ count: Int, _ members: Int) -> Bool {
-        assert(count >= 0 && members >= 0, "A budget is never given back.")
+        assert(count >= 0 && members >= 0, "A budget is never increased.")
         leftOfRequest -= count
         spent += count
         leftOfObject -= members

@@ -9,23 +9,24 @@ package struct StoreOptions: Hashable, Sendable {
     package var readers = 126
     /// The number of positions for which save ids are kept.
     package var savesKept: UInt64 = 1_000_000
-    /// The maximum number of remembered saves without effect; the oldest are forgotten first.
+    /// The maximum number of recorded saves without effect; the oldest ones are removed first.
     package var unchangedKept = 65_536
     /// The maximum number of related objects read for one candidate, about a quarter of a second.
     ///
-    /// Every 64 bytes of a row or of a long text count as another object. Eight members that are
-    /// only listed count as one object. A candidate is evaluated without interruption.
+    /// Every 64 bytes of a row or a long text count as another object. Eight members that are only
+    /// listed count as one object. The limit is needed because a candidate is evaluated without
+    /// interruption.
     package var objectReads = 1 << 18
     /// The maximum number of related objects read for all candidates of a request, about ten
     /// seconds.
     package var requestReads = 1 << 24
-    /// Whether transactions can be applied to a store that has lost objects or contents.
+    /// Whether transactions can be applied to a store that has lost objects or blobs.
     ///
     /// An update of a lost object inserts its row. Call ``Store/salvage(recovering:)`` afterwards.
     package var acceptsLosses = false
-    /// The collation stamp for index keys; only tests use another one.
+    /// The collation stamp for index keys; only tests change it.
     var collation = StoreOptions.programCollation
-    /// The folding stamp for derived texts; only tests use another one.
+    /// The folding stamp for derived texts; only tests change it.
     var folding = StoreOptions.programFolding
 
     /// The collation stamp of this program's index keys.

@@ -3,8 +3,8 @@ package import TandemQuery
 
 /// A graph reader for predicates that reads the current state of a store.
 ///
-/// A read returns `unknown` if it fails or exceeds the budget, and the budget records the reason
-/// for the caller. There is no other reason for `unknown`.
+/// A lookup returns `unknown` only if it fails or exceeds the budget. The budget records the reason
+/// for the caller.
 package struct StoreReader: GraphReader {
     let store: StoreView
     let budget: ReadBudget
@@ -28,7 +28,7 @@ package struct StoreReader: GraphReader {
         }
     }
 
-    /// Calls `body` with the row of an object, borrowed in place.
+    /// Calls `body` with the borrowed row of an object.
     package func withRow(of object: ObjectReference, _ body: (BorrowedRow) -> Void) {
         guard budget.spend(1) else { return body(.unknown) }
         do {

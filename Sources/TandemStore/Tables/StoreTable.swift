@@ -1,4 +1,4 @@
-/// The tables of the store by name.
+/// The tables of the store; raw values are their names in LMDB.
 package enum StoreTable: String, Hashable, Sendable, CaseIterable {
     /// The rows, from which most other tables are derived.
     case rows
@@ -16,11 +16,11 @@ package enum StoreTable: String, Hashable, Sendable, CaseIterable {
     case saveOrder
     /// The ids of saves that did not write, by position.
     case unchanged
-    /// The contents of long values.
+    /// The contents of blobs.
     case blobs
-    /// The number of uses of each content in rows.
+    /// The number of uses of each blob in rows.
     case blobUses
-    /// The contents that no row uses.
+    /// The blobs that no row uses.
     case unusedBlobs
     /// The acknowledged positions of the journal's consumers.
     case consumers

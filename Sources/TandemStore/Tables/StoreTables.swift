@@ -8,11 +8,11 @@ import TandemModel
 ///     indexes   index id (2) tuple (≤ 480) number (8) → tag (2)
 ///     unique    constraint id (2) hash of tuple (16)  → tag (2) number (8)
 ///     saves     uid (4) save id                       → position (8) hash (16) inserted … [batch]
-///     saveOrder position (8)                          → key in saves, of a save that wrote
-///     unchanged position (8) key in saves             → nothing; of a save that did not
+///     saveOrder position (8)                          → key in saves, for a save that wrote
+///     unchanged position (8) key in saves             → nothing; for a save that did not
 ///     blobs     SHA-256 (32)                          → content
 ///     blobUses  SHA-256 (32)                          → count (8) last changed at position (8)
-///     unusedBlobs position (8) SHA-256 (32)           → nothing; those whose count is 0
+///     unusedBlobs position (8) SHA-256 (32)           → nothing; for a blob whose count is 0
 ///     consumers name                                  → acknowledged position (8) user (4)
 ///     meta      name                                  → see ``MetaKey``
 ///
@@ -61,13 +61,13 @@ enum MetaKey: String {
     case applied
     /// The compiled model.
     case model
-    /// The hashes of models whose clients are served, 16 bytes each, the latest last.
+    /// The hashes of models that were installed or served, 16 bytes each, the latest one last.
     case knownModels
     /// The position at which the model was installed, 8 bytes.
     case modelPosition
-    /// The number below which all object numbers may be in use, 8 bytes.
+    /// The high-water mark of object numbers, 8 bytes.
     case leases
-    /// The position of the oldest save id that is kept, 8 bytes.
+    /// The position below which save ids are no longer known, 8 bytes.
     case saveFloor
     /// The collation stamp of the index keys, as text.
     case collation
@@ -135,7 +135,8 @@ enum StoreKey {
         return key.bytes
     }
 
-    /// Returns the key of a unique tuple, or nil if one of its values is nil: nil equals nothing.
+    /// Returns the key of a unique tuple, or nil if one of its values is nil, because tuples with
+    /// nil never conflict.
     static func unique(
         _ index: CompiledIndex, _ row: Row, _ entity: CompiledEntity
     ) -> [UInt8]? {
@@ -173,7 +174,7 @@ extension StoreKey {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Reads a big-endian number at an offset; traps beyond the end, so check lengths before.
+    /// Returns the big-endian number at an offset; traps beyond the end, so check the length first.
     @inline(__always)
     func bigEndian<T: FixedWidthInteger>(_ offset: Int, as type: T.Type) -> T {
         precondition(offset + MemoryLayout<T>.size <= count, "The bytes end before the number.")

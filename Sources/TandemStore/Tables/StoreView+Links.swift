@@ -2,7 +2,7 @@ package import TandemModel
 
 /// Reads of to-many relationships: members and, if they are ordered, ranks.
 extension StoreView {
-    /// Returns the members of a to-many relationship by ascending number, at most `most`.
+    /// Returns the first `most` members of a to-many relationship, by ascending number.
     ///
     /// Throws the error of the budget's check.
     package func members(
@@ -36,7 +36,7 @@ extension StoreView {
         return count
     }
 
-    /// Whether `member` is a member of the owner's relationship.
+    /// Returns whether an object is a member of the owner's relationship.
     package func isMember(
         _ member: ObjectNumber, of owner: ObjectNumber, _ relationship: CompiledRelationship
     ) throws(StoreError) -> Bool {

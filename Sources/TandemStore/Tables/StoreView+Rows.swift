@@ -1,7 +1,7 @@
 import TandemIO
 package import TandemModel
 
-/// Reads of rows, unique keys and the contents of long values.
+/// Reads of rows, unique keys and long values.
 extension StoreView {
     /// A row with the position of the transaction that last changed it.
     package typealias Stored = StoredObject
@@ -13,7 +13,7 @@ extension StoreView {
         if let kept = cachedRow(of: object) {
             assert(
                 (try? decoder.isStored(kept, tables.rows, current)) ?? true,
-                "A cached row is that of the open transaction.")
+                "A cached row equals the stored one.")
             return kept
         }
         guard let value = try current.get(tables.rows, SmallKey(row: object)) else { return nil }
@@ -46,7 +46,7 @@ extension StoreView {
         return try decoder.tag(value, of: number, in: .numbers)
     }
 
-    /// Returns the object that holds a unique tuple, verified against its row.
+    /// Returns the object with a unique tuple, verified against its row.
     package func owner(
         of index: CompiledIndex, _ row: Row, _ entity: CompiledEntity
     ) throws(StoreError) -> ObjectReference? {
@@ -79,10 +79,9 @@ extension StoreView {
 
     // MARK: Rows of an entity
 
-    /// Calls `body` with the rows of one entity, which are read in steps.
+    /// Calls `body` with the rows of one entity, a bounded number at a time.
     ///
-    /// No read is open while `body` runs, so it may write. However, it must not write rows outside
-    /// the current step.
+    /// No read is open during a call, so `body` may write the row that it received.
     func rows(
         of tag: EntityTag, _ body: (Stored) throws(StoreError) -> Void
     ) throws(StoreError) {
@@ -94,7 +93,7 @@ extension StoreView {
         }
     }
 
-    /// Returns the next rows of one entity, starting at a number; empty at the end.
+    /// Returns the next rows of one entity, starting at a number; an empty array at the end.
     ///
     /// Reads at most 1,024 rows. Throws `damaged` for a row that can't be read.
     package func rowStep(
@@ -113,7 +112,7 @@ extension StoreView {
         return step
     }
 
-    /// Whether there are objects of an entity or of its subentities.
+    /// Returns whether there are objects of an entity or of its subentities.
     package func hasObjects(of entity: CompiledEntity) throws(StoreError) -> Bool {
         for tag in entity.descendants {
             var isThere = false
@@ -147,7 +146,7 @@ extension StoreView {
         return try decoder.rowView(object, at: value, shape)
     }
 
-    /// The error for a referenced object or content that is missing.
+    /// The error for a missing object or blob to which something refers.
     var unreadable: StoreError {
         StoreError(
             .damaged, "the store at \(path) lacks something that a row or the request refers to")
@@ -162,12 +161,12 @@ extension StoreView {
         try current.get(tables.blobs, blob.hash).map { Array($0) }
     }
 
-    /// Whether the store has the content of a blob.
+    /// Returns whether the store has the content of a blob.
     package func holds(_ blob: BlobReference) throws(StoreError) -> Bool {
         try current.get(tables.blobUses, blob.hash) != nil
     }
 
-    /// Whether the store has the content of a blob, with the length and the beginning of the
+    /// Returns whether the store has the content of a blob, and its length and beginning match the
     /// reference.
     package func fits(_ blob: BlobReference) throws(StoreError) -> Bool {
         guard let content = try current.get(tables.blobs, blob.hash) else { return false }
@@ -197,6 +196,6 @@ extension StoreView {
 }
 
 extension ObjectNumber {
-    /// The next number, or nil after the largest one.
+    /// The next number, or nil if this is the largest one.
     package var successor: ObjectNumber? { self == .max ? nil : self + 1 }
 }

@@ -30,12 +30,12 @@ package class StoreView {
     /// Moves the view to a position.
     final func show(_ position: UInt64) { appliedPosition = position }
 
-    /// Reads rows by a model, which was installed at a position.
+    /// Sets the model with which rows are decoded, and the position at which it was installed.
     final func use(_ model: CompiledModel?, installedAt position: UInt64) {
         (self.model, modelPosition) = (model, position)
     }
 
-    /// The transaction for reads, which is begun on first use.
+    /// The transaction for reads, which is begun on first access.
     var current: LMDBTransaction {
         get throws(StoreError) {
             if let transaction { return transaction }
@@ -50,16 +50,16 @@ package class StoreView {
 
     /// Begins the transaction for reads.
     func begin() throws(StoreError) -> LMDBTransaction {
-        preconditionFailure("A view of a store reads in a transaction.")
+        preconditionFailure("A subclass begins its transaction.")
     }
 
-    /// Returns the transaction for reads without ending it; the view no longer has one.
+    /// Removes the transaction for reads from the view, and returns it without ending it.
     func detachTransaction() -> LMDBTransaction? {
         defer { transaction = nil }
         return transaction
     }
 
-    /// The row of an object, or nil if it isn't cached.
+    /// Returns the row of an object, or nil if it isn't cached.
     func cachedRow(of object: ObjectReference) -> Stored? { nil }
 
     /// Returns a budget for one request, with the limits of this store.

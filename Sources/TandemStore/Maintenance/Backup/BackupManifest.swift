@@ -1,6 +1,6 @@
 package import TandemModel
 
-/// The description of a backup; it is written last, so a backup that has a manifest is complete.
+/// The description of a backup, which is written last: a backup with a manifest is complete.
 package struct BackupManifest: Hashable, Sendable {
     /// The format of backups that this program writes and reads.
     package static let format = 1
@@ -36,7 +36,7 @@ package struct BackupManifest: Hashable, Sendable {
     /// The total size of the files in bytes, for progress reports.
     package var bytes: UInt64 { files.reduce(0) { $0 &+ $1.bytes } }
 
-    /// The text of the manifest file: JSON, including a hash of everything else in it.
+    /// The text of the manifest file: JSON, with a hash of all other members.
     package var text: String {
         var object = fields
         object["check"] = .string(StableHash(Array(JSON.object(fields).text.utf8)).description)
@@ -70,7 +70,7 @@ package struct BackupManifest: Hashable, Sendable {
         self.files = files
     }
 
-    /// Parses the text of a manifest; `path` is used in error messages.
+    /// Parses the text of a manifest; `path` appears in error messages.
     ///
     /// Throws `damaged` if the text was altered, and `notOurs` for another format.
     package init(parsing text: String, path: String) throws(StoreError) {
@@ -118,7 +118,7 @@ package struct BackupManifest: Hashable, Sendable {
         return File(name: name, bytes: bytes, hash: hash)
     }
 
-    /// Whether a name refers to a file in one of the backup's two folders.
+    /// Returns whether a name refers to a file in one of the backup's two folders.
     private static func isPlain(_ name: String) -> Bool {
         let parts = name.split(separator: "/", omittingEmptySubsequences: false)
         return parts.count == 2 && ["store", "journal"].contains(parts[0])

@@ -6,10 +6,10 @@ package enum FileCopy {
     /// The size of a piece, in bytes.
     static let pieceBytes = 1 << 20
 
-    /// Copies the first bytes of a file to a file that must not exist; durable on return.
+    /// Copies the first bytes of a file to a new file; durable on return.
     ///
-    /// The directory entry of the new file isn't synced. Calls `done` with the size of each piece.
-    /// Throws ``IOError``.
+    /// The new file must not exist, and its directory entry isn't synced. Calls `done` with the
+    /// size of each piece. Throws ``IOError``.
     package static func copy(
         _ source: String, to target: String, bytes: UInt64? = nil, _ files: any FileSystem,
         done: (UInt64) -> Void = { _ in }
@@ -28,13 +28,14 @@ package enum FileCopy {
             offset += UInt64(piece.count)
             done(UInt64(piece.count))
         }
-        assert(offset <= end, "No more bytes are copied than were asked for.")
+        assert(offset <= end, "No more bytes are copied than requested.")
         try writer.sync()
     }
 
     /// Returns the size and the hash of a file.
     ///
-    /// The hash of each piece includes the hash of all pieces before it.
+    /// The hash is computed piece by piece: each step hashes a piece and the result of the previous
+    /// step.
     static func hash(
         of path: String, _ files: any FileSystem, done: (UInt64) -> Void = { _ in }
     ) throws(IOError) -> (bytes: UInt64, hash: StableHash) {

@@ -4,16 +4,16 @@ import TandemModel
 /// Makes backups of a store and its journal, and verifies them.
 ///
 /// A backup is a directory with a compact copy of a checkpoint, `store/data.mdb`, and the segments
-/// that continue it, `journal/`. Its `manifest.json`, written last, contains the positions and a
-/// hash of every file. A backup is made under a temporary name in the same directory and then
-/// renamed, so that a directory with the final name is complete.
+/// after it, `journal/`. The `manifest.json`, written last, contains the positions and a hash of
+/// every file. A backup is made under a temporary name next to the final one and then renamed, so a
+/// directory with the final name is complete.
 ///
 ///     let store = try Store.openForReading(path: "/var/lib/tandem/default/store")
 ///     let manifest = try StoreBackup.make(of: store, at: "/backup/monday") {
 ///         after, folder in …
 ///     }
 package enum StoreBackup {
-    /// The phases of a backup, in order; `journal` is called after the first.
+    /// The phases of a backup, in order; the journal is copied after the first.
     package enum Phase: CaseIterable, Sendable {
         /// The store is copied; progress in bytes.
         case copying
@@ -27,21 +27,21 @@ package enum StoreBackup {
 
     /// The suffix of an unfinished backup's temporary name.
     static let suffix = ".unfinished"
-    /// The maximum number of attempts, since the journal may be trimmed past the copied position
-    /// meanwhile.
+    /// The maximum number of attempts; an attempt fails if segments after the copied position are
+    /// removed meanwhile.
     static let attempts = 5
 
     /// Makes a backup at a path that must not exist.
     ///
-    /// `journal` receives the position of the copied store and a folder. It copies the segments
-    /// with the following transactions into the folder, flushes each, and returns the last position
-    /// in them. It returns nil if the journal no longer has these transactions; a newer checkpoint
-    /// is then copied, a bounded number of times.
+    /// `journal` receives the position of the copied store and a folder. It must copy the segments
+    /// with later transactions into the folder, flush each of them, and return the last position in
+    /// them. If it returns nil because the journal no longer has these transactions, a newer
+    /// checkpoint is copied, at most five times in all.
     ///
-    /// `progress` is called with the progress of each phase. The store is the caller's own, or one
-    /// opened for reading while the daemon continues to save. Throws ``StoreError``, ``IOError``
-    /// and the errors of `journal`, after removing all files. Cost: reads the store twice, for the
-    /// copy and for its check.
+    /// `progress` is called with the progress of each phase. The store may be open for reading
+    /// while the daemon continues to save. Throws ``StoreError``, ``IOError`` and the errors of
+    /// `journal`, after removing all files. Cost: reads the store, and the copy three times: to
+    /// check it, to hash its dump and to hash its file.
     package static func make(
         of store: Store, at path: String, files: RealFileSystem = RealFileSystem(),
         progress: @escaping (_ phase: Phase, _ done: UInt64, _ total: UInt64) -> Void = {
@@ -67,9 +67,10 @@ package enum StoreBackup {
         }
     }
 
-    /// Removes the leftovers of a killed attempt under a temporary name.
+    /// Removes the directory `draft` that an interrupted attempt left.
     ///
-    /// Throws `notOurs` if the parent directory is missing, or if something else has the name.
+    /// Throws `notOurs` if the parent directory is missing, or if `draft` has files other than the
+    /// `known` ones.
     package static func removeLeftover(
         _ draft: String, _ known: Set<String>, _ files: RealFileSystem
     ) throws {
@@ -87,8 +88,8 @@ package enum StoreBackup {
         try files.removeTree(draft)
     }
 
-    /// Copies a checkpoint, and immediately afterwards the segments that follow it; returns the
-    /// last position.
+    /// Copies a checkpoint, and immediately afterwards the segments after it; returns the last
+    /// position.
     private static func copy(
         _ store: Store, _ draft: String, _ files: RealFileSystem,
         _ progress: (_ phase: Phase, _ done: UInt64, _ total: UInt64) -> Void,
@@ -173,9 +174,10 @@ package enum StoreBackup {
 
     /// Reads a backup's manifest and compares every file with it.
     ///
-    /// Throws ``StoreError``: `notOurs` if there is no backup, `damaged` with the name of a file
-    /// that is missing, truncated or altered. Throws ``IOError`` if the directory doesn't exist or
-    /// can't be read. Calls `progress` with the number of bytes read. Cost: reads everything.
+    /// Throws ``StoreError``: `notOurs` if there is no backup, or `damaged`, with the file's name,
+    /// if a file is missing, truncated or altered. Throws ``IOError`` if the directory doesn't
+    /// exist or can't be read. Calls `progress` with the number of bytes read. Cost: reads
+    /// everything.
     package static func verify(
         _ path: String, files: RealFileSystem = RealFileSystem(),
         progress: (_ done: UInt64, _ total: UInt64) -> Void = { _, _ in }

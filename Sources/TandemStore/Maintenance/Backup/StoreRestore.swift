@@ -3,16 +3,16 @@ import TandemModel
 
 /// Restores a backup into an empty directory.
 package enum StoreRestore {
-    /// The suffix of the temporary name until the restore is complete.
+    /// The suffix of the directory's temporary name until the restore is complete.
     static let suffix = ".restoring"
 
-    /// Restores a backup as the directory `store`, which must be missing or empty.
+    /// Restores a backup to the directory `store`, which must be missing or empty.
     ///
-    /// `raiseEpoch` receives the folder of the restored journal and must begin a new epoch in it,
-    /// durably, because transactions that clients saw after the backup no longer exist. Calls
+    /// `raiseEpoch` receives the folder of the restored journal and must durably begin a new epoch
+    /// in it, because transactions that clients saw after the backup no longer exist. Calls
     /// `progress` with the number of bytes read. The daemon applies the journal's tail when it next
-    /// starts in the directory. Throws ``StoreError``, ``IOError`` and the errors of `raiseEpoch`,
-    /// after removing all files. Cost: reads the backup twice.
+    /// starts with the directory. Throws ``StoreError``, ``IOError`` and the errors of
+    /// `raiseEpoch`, after removing all files. Cost: reads the backup twice.
     @discardableResult
     package static func run(
         _ backup: String, to store: String, files: RealFileSystem = RealFileSystem(),

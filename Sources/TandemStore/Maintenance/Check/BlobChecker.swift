@@ -1,23 +1,23 @@
 import TandemModel
 
-/// Checks of long values: every content exists, matches its hash, and has the right use count.
+/// Checks blobs: each exists, matches its hash, and has the right use count.
 struct BlobChecker {
     private let graph: CheckedGraph
-    /// The number of uses of each content in the rows.
+    /// The number of uses of each blob in the rows.
     private var countsByBlob: [BlobReference: Int64] = [:]
-    /// The same counts, by the hash under which the content is stored; known after the rows have
-    /// been scanned.
+    /// The same counts, by the hash under which the blob is stored; set after the rows have been
+    /// scanned.
     private var countsByHash: [[UInt8]: Int64] = [:]
 
     init(_ graph: CheckedGraph) { self.graph = graph }
 
-    /// Counts the contents that a row uses.
+    /// Counts the blobs that a row uses.
     mutating func count(_ row: Row, _ entity: CompiledEntity) {
-        assert(countsByHash.isEmpty, "Rows are scanned before the counts are compared.")
+        assert(countsByHash.isEmpty, "Counts are compared after all rows have been scanned.")
         for blob in row.blobs(in: entity) { countsByBlob[blob, default: 0] += 1 }
     }
 
-    /// Checks that the contents used by rows exist; runs after the rows have been scanned.
+    /// Checks that the blobs used by rows exist; called after the rows have been scanned.
     mutating func checkUsesExist(_ report: inout StoreReport) throws(StoreError) {
         for (blob, count) in countsByBlob.sorted(by: {
             $0.key.hash.lexicographicallyPrecedes($1.key.hash)

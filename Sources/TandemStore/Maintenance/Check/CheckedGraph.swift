@@ -1,6 +1,7 @@
 import TandemModel
 
-/// Reads of a store that is checked; a malformed entry is not an error but nil.
+/// A reader of the store that is checked, which returns nil for a malformed entry instead of
+/// throwing.
 struct CheckedGraph {
     let model: CompiledModel?
     /// The position of the store.
@@ -25,7 +26,8 @@ struct CheckedGraph {
         for entity in model?.entities ?? [] {
             for property in entity.properties where property.isToMany {
                 guard let link = property.relationship?.linkID else { continue }
-                // Subentities share the link id, and the declaring entity includes all of them.
+                // Subentities share the link id; the entity that declares the relationship includes
+                // them.
                 let known = relationships[link]?.owner
                 if known.map({ entity.includes($0.tag) }) ?? true {
                     relationships[link] = (entity, property)
@@ -59,7 +61,7 @@ struct CheckedGraph {
         return row.isValid(for: entity) ? row : nil
     }
 
-    /// Whether there is a row of an object.
+    /// Returns whether an object has a row.
     func exists(_ object: ObjectReference) throws(StoreError) -> Bool {
         try open.get(tables.rows, StoreKey.row(object)) != nil
     }

@@ -1,14 +1,14 @@
 import TandemModel
 
-/// Checks the table of consumers, which is independent of the rows.
+/// Checks the table of consumers, which does not depend on rows.
 struct ConsumerChecker {
     private let graph: CheckedGraph
 
     init(_ graph: CheckedGraph) { self.graph = graph }
 
-    /// Checks a consumer; the repair removes a consumer with an unreadable position.
+    /// Checks a consumer; the repair of an unreadable position is to remove the consumer.
     ///
-    /// The client is notified of the removal when it reconnects, and starts from a snapshot.
+    /// The consumer's client is notified when it reconnects, and starts from a snapshot.
     func check(_ key: [UInt8], _ value: [UInt8], _ report: inout StoreReport) {
         let consumer = value.withUnsafeBytes { value in
             key.withUnsafeBytes { Consumer(key: $0, value: value) }

@@ -1,13 +1,13 @@
 import TandemModel
 
-/// Checks of derived attributes, which follow from links and from other values of the row.
+/// Checks derived attributes, which are computed from links or from other values of the row.
 struct DerivedChecker {
     private let graph: CheckedGraph
     private let store: StoreView
     /// Whether folded texts can be checked.
     ///
-    /// Texts folded with other Unicode tables can't be; the daemon folds them again, and logs a
-    /// failure to do so.
+    /// Texts folded with other Unicode tables can't be checked; the daemon folds them again, and
+    /// logs a failure to do so.
     private let checksFolded: Bool
 
     init(_ graph: CheckedGraph, _ store: StoreView, checksFolded: Bool) {
@@ -46,9 +46,9 @@ struct DerivedChecker {
         }
     }
 
-    /// Returns repairs for the row and its index entries.
+    /// Returns the repairs of the row and its index entries.
     ///
-    /// Returns none if a long text is involved, because its content isn't stored in the row.
+    /// There are none if a long text is involved, because its content isn't stored in the row.
     private func repairs(
         of stored: StoredObject, _ wrong: [SlotValue], _ entity: CompiledEntity
     ) -> [StoreFinding.Repair] {

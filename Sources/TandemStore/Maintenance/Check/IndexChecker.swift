@@ -89,7 +89,8 @@ struct IndexChecker {
             "no such object has these values", &report)
     }
 
-    /// Returns the object that a unique key names, or nil if its row doesn't have the key's values.
+    /// Returns the object to which a unique key refers, or nil if its row doesn't have the key's
+    /// values.
     private func holder(
         _ value: [UInt8], of key: [UInt8], _ index: CompiledIndex
     ) throws(StoreError) -> ObjectReference? {

@@ -1,6 +1,6 @@
-/// Counts the keys read while tables are scanned, and reports progress periodically.
+/// Counts the keys read in a scan, and reports progress periodically.
 struct KeyProgress {
-    /// The number of keys between two reports.
+    /// The number of keys between two progress reports.
     static let stride: UInt64 = 256
     private let total: UInt64
     private var done: UInt64 = 0

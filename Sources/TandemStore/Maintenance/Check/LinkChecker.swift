@@ -69,7 +69,7 @@ struct LinkChecker {
                     ? [] : [.put(.links, key: key, value: Array(value[..<2]))]))
     }
 
-    /// Whether the to-one reference of a member refers to its owner.
+    /// Returns whether the to-one reference of a member refers to its owner.
     private func refers(
         _ member: ObjectReference, to owner: ObjectReference, _ relationship: CompiledRelationship
     ) throws(StoreError) -> Bool {
@@ -80,7 +80,7 @@ struct LinkChecker {
         return row.reference(relationship.inverseSlot, in: entity) == owner
     }
 
-    /// Checks the opposite link of a many-to-many link; the repair adds it if it is missing.
+    /// Checks the opposite link of a many-to-many link; a missing one is added by the repair.
     private func checkBack(
         _ owner: ObjectReference, _ member: ObjectReference, _ relationship: CompiledRelationship,
         _ report: inout StoreReport

@@ -1,6 +1,6 @@
 import TandemModel
 
-/// Checks the table of used numbers, and the mark above them.
+/// Checks the table of used numbers, and the high-water mark above them.
 struct NumberChecker {
     private let graph: CheckedGraph
     /// The highest number in the rows and in the table of used numbers.
@@ -25,7 +25,7 @@ struct NumberChecker {
                 [.put(.numbers, key: key, value: StoreKey.tag(object.tag))]))
     }
 
-    /// Checks a used number, which need not have a row, because numbers are kept after a deletion.
+    /// Checks a used number, which may have no row, because numbers are kept after a deletion.
     mutating func check(
         _ key: [UInt8], _ value: [UInt8], _ report: inout StoreReport
     ) throws(StoreError) {
@@ -50,7 +50,7 @@ struct NumberChecker {
                 [.put(.numbers, key: key, value: StoreKey.tag(tag))]))
     }
 
-    /// Checks that the next number is above all numbers in use.
+    /// Checks that the high-water mark is above all numbers in use.
     func checkMark(_ next: ObjectNumber, _ report: inout StoreReport) {
         guard highest >= next else { return }
         let message = "the next number is \(next), but \(highest) is in use"

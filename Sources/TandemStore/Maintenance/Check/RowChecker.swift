@@ -6,7 +6,7 @@ struct RowChecker {
 
     init(_ graph: CheckedGraph) { self.graph = graph }
 
-    /// Returns the object of a key, or nil if the key has another length.
+    /// Returns the object of a key, or nil if the key has a wrong length.
     static func object(_ key: [UInt8]) -> ObjectReference? {
         guard key.count == 10 else { return nil }
         return key.withUnsafeBytes {
@@ -60,7 +60,7 @@ struct RowChecker {
 
     // MARK: References
 
-    /// Checks that the to-one references of a row name existing objects, which refer to the object.
+    /// Checks that the objects to which a row's to-one relationships refer exist and refer back.
     func checkReferences(
         of row: Row, _ object: ObjectReference, _ entity: CompiledEntity,
         _ report: inout StoreReport
@@ -95,7 +95,7 @@ struct RowChecker {
     ) throws(StoreError) {
         guard let link = property.relationship?.linkID else { return }
         let key = StoreKey.link(link, owner.number, member.number)
-        // A wrong entity in the value is found when the links are scanned.
+        // A wrong entity in the link's value is found when the links are scanned.
         guard try graph.get(.links, key) == nil else { return }
         report.add(
             StoreFinding(

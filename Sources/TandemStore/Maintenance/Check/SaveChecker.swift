@@ -1,6 +1,7 @@
 import TandemModel
 
-/// Checks that each save id can be found by its position, and that each position refers to a save.
+/// Checks that each save id has an entry under its position, and that each such entry refers to a
+/// save.
 struct SaveChecker {
     private let graph: CheckedGraph
 

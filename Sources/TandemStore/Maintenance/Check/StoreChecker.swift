@@ -2,9 +2,9 @@ import TandemModel
 
 /// Scans every table of a store, and compares its contents with the rows.
 ///
-/// One pass per table, in key order, each with a checker of its own. The pass over `rows` checks
-/// that everything derived from a row exists. The other passes check that their entries derive from
-/// a row. Memory: one count for each content of a long value, and a bounded number of findings.
+/// Each table is scanned once, in key order, by a checker of its own. The scan of `rows` checks
+/// that everything derived from a row exists. The other scans check that their entries derive from
+/// a row. Memory: one count for each blob, and a bounded number of findings.
 struct StoreChecker {
     private let graph: CheckedGraph
     private let store: Store
@@ -127,8 +127,8 @@ struct StoreChecker {
 extension Store {
     /// Checks the whole store, and reports everything that contradicts the rows or itself.
     ///
-    /// Uses the open transaction, and thus also works on a store opened for reading next to a
-    /// running daemon. Calls `progress` with the number of keys read and their total number. Cost:
+    /// Uses the open transaction, and therefore also works on a store opened for reading while a
+    /// daemon runs. Calls `progress` with the number of keys read and their total number. Cost:
     /// reads everything, with several point reads per row. Throws ``StoreError`` if LMDB can't
     /// continue reading.
     package func check(
@@ -138,7 +138,7 @@ extension Store {
         return try checker.run()
     }
 
-    /// Carries out repairs; durable on return.
+    /// Carries out repairs, which are durable on return.
     ///
     /// No other process may use the store, and nothing may have been applied since the last
     /// checkpoint.

@@ -19,7 +19,7 @@ package struct StoreFinding: Hashable, Sendable, CustomStringConvertible {
         case wrongDerived
         /// A row whose number isn't recorded as used, or is recorded for another entity.
         case unnotedNumber
-        /// A next object number that isn't above all numbers in use.
+        /// A high-water mark that isn't above all numbers in use.
         case lowNumberMark
         /// A reference to an object that doesn't exist.
         case danglingReference
@@ -47,11 +47,11 @@ package struct StoreFinding: Hashable, Sendable, CustomStringConvertible {
         case highSaveFloor
         /// A consumer that acknowledged a position after the store's.
         case futureConsumer
-        /// A use count that differs from the content's number of uses in rows.
+        /// A use count that differs from the blob's number of uses in rows.
         case wrongBlobUses
-        /// Content that rows use, but that is missing or doesn't match its hash.
+        /// A blob that rows use, but that is missing or doesn't match its hash.
         case missingBlob
-        /// Content without a use count, or wrongly listed as unused.
+        /// A blob without a use count, or wrongly listed as unused.
         case strayBlob
     }
 
@@ -61,9 +61,9 @@ package struct StoreFinding: Hashable, Sendable, CustomStringConvertible {
         case put(StoreTable, key: [UInt8], value: [UInt8])
         /// Removes a key.
         case delete(StoreTable, key: [UInt8])
-        /// Raises the number below which all object numbers may be in use.
+        /// Raises the high-water mark of object numbers.
         case raiseNumbers(to: ObjectNumber)
-        /// Lowers the position below which save ids are forgotten.
+        /// Lowers the position below which save ids are no longer known.
         case lowerSaveFloor(to: UInt64)
     }
 
@@ -71,15 +71,15 @@ package struct StoreFinding: Hashable, Sendable, CustomStringConvertible {
     package var kind: Kind
     /// The table of the finding.
     package var table: StoreTable
-    /// The key of the finding, which may be missing from the table.
+    /// The key of the finding, which the table may lack.
     package var key: [UInt8]
     /// The affected object.
     package var object: ObjectID?
     /// The name of the affected property or properties.
     package var property: String?
-    /// The observed and the expected state, without the location.
+    /// The observed and the expected state, without the table and the key.
     package var message: String
-    /// The changes that repair the finding; empty if only the journal can.
+    /// The changes that repair the finding; empty if only a rebuild from the journal can repair it.
     package var repairs: [Repair]
 
     init(
@@ -128,7 +128,7 @@ package struct StoreReport: Hashable, Sendable {
     package var position: UInt64
     /// The findings, by table, in key order.
     package internal(set) var findings: [StoreFinding] = []
-    /// The number of findings, including those that were not kept.
+    /// The number of findings, including those beyond ``findingsKept``.
     package internal(set) var found = 0
     /// The number of keys read in each table.
     package internal(set) var walked: [StoreTable: Int] = [:]
