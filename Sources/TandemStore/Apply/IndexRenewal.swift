@@ -30,9 +30,9 @@ struct StoreStamp {
 /// Rebuilds all index entries of a store whose keys were made with other Unicode tables.
 ///
 /// The Unicode tables are part of the program. A new store is stamped with the collation of the
-/// program that creates it. A program with another stamp rebuilds all index entries when it opens
-/// the store, before the first read. Keys are currently ordered by code point, which doesn't depend
-/// on the tables; the stamp allows for other orders.
+/// program that creates it. A program with a different stamp rebuilds all index entries when it
+/// opens the store, before the first read. Keys are currently ordered by code point, which doesn't
+/// depend on the tables; the stamp allows for other orders.
 struct IndexRenewal {
     private let view: StoreView
     private let indexes: IndexWriter

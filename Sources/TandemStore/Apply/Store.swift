@@ -30,7 +30,7 @@ package final class Store: StoreView {
     private let transactions: TransactionWriter
     private var commitObserver: ((CommitMoment, UInt64) throws(StoreError) -> Void)?
 
-    /// A moment of ``checkpoint()``, relative to the commit.
+    /// A point in ``checkpoint()`` at which the commit observer is called.
     enum CommitMoment {
         case before
         case after
@@ -39,7 +39,7 @@ package final class Store: StoreView {
     /// The size of a page of the file, in bytes.
     package static let pageBytes = StoreLimits.pageBytes
 
-    /// The version of the file format; a store with another version is rejected.
+    /// The version of the file format; a store with a different version is rejected.
     package static let format: UInt32 = 1
 
     // MARK: Opening
@@ -47,7 +47,7 @@ package final class Store: StoreView {
     /// Opens the store in an existing directory, or creates one that belongs to `newIdentity`.
     ///
     /// Rebuilds index entries that were made with other Unicode tables. Throws ``StoreError``:
-    /// `notOurs` for another format, or `failed` for other LMDB errors.
+    /// `notOurs` for a different format, or `failed` for other LMDB errors.
     package static func open(
         path: String, newIdentity: @autoclosure () -> StoreIdentity,
         options: StoreOptions = StoreOptions()

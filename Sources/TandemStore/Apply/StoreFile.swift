@@ -69,7 +69,7 @@ enum StoreFile {
 
     /// Checks the format, and returns the identity.
     ///
-    /// Throws `notOurs` for another format, with `remedy` at the end of the message.
+    /// Throws `notOurs` for a different format, with `remedy` at the end of the message.
     static func identity(
         _ transaction: LMDBTransaction, _ tables: StoreTables, _ path: String, remedy: String
     ) throws(StoreError) -> StoreIdentity {

@@ -235,7 +235,7 @@ final class LMDBTransaction {
         return true
     }
 
-    /// Undoes the counting of a write to the same page as the previous write.
+    /// Discounts a write to the same page as the previous write.
     ///
     /// LMDB fills a page from its end, so a new value in the same page is right before the previous
     /// entry's header and key.
@@ -367,8 +367,7 @@ final class LMDBTransaction {
         if status != MDB_NOTFOUND { try environment.check(status, "scan") }
     }
 
-    /// Calls `body` with each key that begins with `prefix`, from which the prefix is removed, and
-    /// its value.
+    /// Calls `body` with the rest of each key that begins with `prefix`, and with the value.
     func scan(
         _ table: LMDBTable, prefix: [UInt8],
         _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(StoreError) -> Bool
@@ -380,7 +379,7 @@ final class LMDBTransaction {
     }
 }
 
-/// Prefetches each page that a scan reaches, as a whole.
+/// A prefetcher of the pages that a scan reaches.
 ///
 /// The entries of an LMDB page are stored in order of insertion. A scan of an index therefore jumps
 /// back and forth within a page, and would wait for memory at each key. Short scans, which are the

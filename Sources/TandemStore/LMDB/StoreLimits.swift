@@ -21,10 +21,10 @@ enum StoreLimits {
     ///
     /// The map takes address space, not memory or disk space.
     static let mapBytes = 1 << 40
-    /// The maximum size of the part of the map that is kept outside the quota, in bytes.
+    /// The maximum size of the part of the map that is reserved beyond the quota, in bytes.
     ///
-    /// It lets journalled transactions be applied at the quota. For a small map, it is an eighth of
-    /// the map.
+    /// With this reserve, journalled transactions can be applied to a store that has reached its
+    /// quota. A small map reserves an eighth of its size.
     static let mapReserveBytes = 16 << 20
     /// The number of rows or keys that a model change processes at a time.
     static let migrationStep = 1_024

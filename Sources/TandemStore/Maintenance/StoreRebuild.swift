@@ -113,7 +113,7 @@ package struct StoreRebuild {
         let store = try Store.open(path: draft, newIdentity: identity, options: options)
         defer { store.close() }
         guard store.identity.log == identity.log else {
-            throw StoreError(.notOurs, "the backup is of another log than the journal")
+            throw StoreError(.notOurs, "the backup and the journal belong to different logs")
         }
         while store.appliedPosition < last || store.checkpointPosition < last {
             try apply(feed(store.appliedPosition), store, last)

@@ -74,7 +74,7 @@ struct StoreSalvage {
         }
     }
 
-    /// Removes or repairs the faults of a report; returns whether anything was removed.
+    /// Repairs or removes the reported faults; returns whether anything was removed.
     ///
     /// Lost rows and blobs are handled first, so that links and references of recovered objects are
     /// kept.
@@ -216,7 +216,7 @@ struct StoreSalvage {
         return true
     }
 
-    /// Returns the journalled value for a row's key; nil if there is none, or if it has another
+    /// Returns the journalled value for a row's key; nil if there is none, or if it has a different
     /// model version.
     private func value(
         _ found: JournalledParts, _ key: [UInt8], _ position: UInt64

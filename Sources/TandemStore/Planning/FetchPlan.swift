@@ -1,7 +1,7 @@
 import TandemModel
 import TandemQuery
 
-/// A plan of a fetch: the source of the candidates, their order, and whether they all match.
+/// A plan for a fetch: the source of the candidates, their order, and whether they all match.
 ///
 /// A request has several plans (``plans(for:_:isPast:)``), which all produce the same answer.
 /// ``FetchPlanner`` chooses the cheapest.
@@ -90,7 +90,7 @@ extension FetchPlan {
             + request.relatedConditions.prefix(mostRelated).compactMap { related($0, request) }
     }
 
-    /// The maximum number of conditions on related objects that get plans.
+    /// The maximum number of conditions on related objects for which plans are made.
     ///
     /// The number is limited because the keys of all plans are counted without interruption.
     private static let mostRelated = 8
@@ -116,7 +116,7 @@ extension FetchPlan {
         return plans
     }
 
-    /// The maximum numbers of disjunctions that get plans, and of alternatives in each.
+    /// The maximum number of disjunctions for which plans are made, and of alternatives in each.
     ///
     /// The numbers are limited because the keys of all plans are counted without interruption.
     private static let mostUnions = 2

@@ -19,7 +19,7 @@ struct FetchPlanner {
     private static let mostHops = 4
     /// The number of keys or rows below which a plan is *little* (``littlePlan()``).
     private static let mostOfLittle = 256
-    /// The maximum number of keys counted per path if an alternative has several paths.
+    /// The maximum number of keys counted for each of an alternative's paths.
     private static let mostOfAlternative = 256
 
     /// Creates the planner of a request.
@@ -189,7 +189,7 @@ struct FetchPlanner {
         return try sample.share { part.matches($0, $1, $2) ?? false }
     }
 
-    /// Returns whether a path finds an object of the sample, as far as its own row shows.
+    /// Returns whether a path finds an object of the sample, judging by the object's own row.
     ///
     /// The result is false for paths over related objects.
     private func leads(_ path: AccessPath, to object: ObjectReference, _ row: Row) -> Bool {

@@ -215,7 +215,8 @@ struct FetchCandidates {
 }
 
 extension AccessPath {
-    /// The table and the key ranges of the candidates; nil unless one table's keys lead to them.
+    /// The table and the key ranges of the candidates; nil unless they are found by the keys of one
+    /// table.
     var keys: (table: StoreTable, ranges: [KeyRange])? {
         switch self {
         case .members(let owner, let link, _):

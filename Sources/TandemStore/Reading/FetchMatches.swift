@@ -124,7 +124,8 @@ final class FetchMatches {
         }
     }
 
-    /// Evaluates an object on its row in place, unless the row changed after the position.
+    /// Evaluates the predicate on an object's row in place, unless the row changed after the
+    /// position.
     ///
     /// Throws `damaged` if the bytes are not a row of the object's entity, and any error that ends
     /// the read.
@@ -140,7 +141,7 @@ final class FetchMatches {
         }
     }
 
-    /// Evaluates an object on its row, which is copied only if it is kept.
+    /// Evaluates the predicate on an object's row, which is copied only if it is kept.
     ///
     /// Returns the error if the object can't be evaluated.
     private func evaluate(

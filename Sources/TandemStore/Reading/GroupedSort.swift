@@ -1,7 +1,7 @@
 import TandemModel
 import TandemQuery
 
-/// Sorts matches by group: first the groups by their prefixes, then each group's entries.
+/// Sorts matches by group: first the groups by prefix, then the entries within each group.
 ///
 /// For a list with sections of a hundred rows, this takes only a few comparisons of two numbers per
 /// row. Sorting by complete keys would compare each section's common prefix repeatedly.

@@ -4,9 +4,10 @@ package import TandemQuery
 /// The graph at an earlier position: the store's content with all later transactions undone.
 ///
 /// Pass the changes of every transaction after the position to ``undo(_:_:)``, in order, before the
-/// transaction is visible in the store. The graph then does not change. The journal does not have
-/// the versions of undone rows, so such a row has the graph's position as its version. This version
-/// is at least the row's real one, and below that of every later change. Bound to one thread.
+/// transaction is visible in the store. This keeps the graph at its position. The journal does not
+/// have the versions of undone rows, so such a row has the graph's position as its version. This
+/// version is at least the row's real one, and below that of every later change. Bound to one
+/// thread.
 package final class HistoricalGraph {
     /// The net change of one object.
     struct NetChange {
@@ -75,7 +76,7 @@ package final class HistoricalGraph {
         return net
     }
 
-    /// Returns the net change of an object; nil if there is none, or if the object has another
+    /// Returns the net change of an object; nil if there is none, or if the object has a different
     /// entity.
     private func change(of object: ObjectReference) -> NetChange? {
         changes[object.number].flatMap { $0.object == object ? $0 : nil }

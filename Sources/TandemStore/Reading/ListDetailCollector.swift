@@ -1,10 +1,10 @@
 import TandemModel
 import TandemQuery
 
-/// The list details of each match: its section, and the objects at the ends of its hops.
+/// The list details of each match: its section, and the objects at the ends of the list's hops.
 ///
 /// An object's ordinal is its index in the order of evaluation, and its details are numbers in flat
-/// arrays. The index of a reached object is looked up once per related object.
+/// arrays. The index of a reached object is looked up only once for each related object.
 struct ListDetailCollector {
     private let hops: ListHops
     /// The index of the hop over the relationship of the key's prefix, if there is one.
@@ -30,8 +30,8 @@ struct ListDetailCollector {
     /// The number of objects with details.
     var count: Int { sectionOf.count }
 
-    /// The size of an object's details here and in the answer, without its key: its section in
-    /// both, and its number.
+    /// The size of an object's details, here and in the answer, without its key: the section, which
+    /// is stored in both, and the number.
     private static let bytesForOne =
         2 * MemoryLayout<UInt32>.stride + MemoryLayout<ListPlacements.Run>.stride + 8
     /// The size of one link of an object here, plus its maximum size in the answer.
@@ -67,8 +67,8 @@ struct ListDetailCollector {
         assert(reached.count == reachedPlaces.count, "Each reached object has one index.")
     }
 
-    /// Records the details of a match from its placement alone; returns false if its reached object
-    /// is not known yet.
+    /// Records the details of a match from its placement alone; returns false if the object at the
+    /// end of its hop is not known yet.
     @inline(__always)
     mutating func collect(at place: GroupedKeys.Place) -> Bool {
         if hops.count > 0 {

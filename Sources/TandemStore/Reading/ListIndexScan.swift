@@ -1,7 +1,8 @@
 import TandemModel
 import TandemQuery
 
-/// A reader of a list from an index whose first property is the relationship of the list's order.
+/// A reader that opens a list from an index whose first property is the relationship by which the
+/// list is ordered.
 ///
 /// All objects with the same related object have consecutive keys, so only the data needed for the
 /// answer is kept for each object. Each group is sorted while the answer is made, when its data is
@@ -125,7 +126,7 @@ final class ListIndexScan {
         endSegment(storage)
     }
 
-    /// Adds the first object of another related object, or an object whose key is not sufficient.
+    /// Adds the first object of the next related object, or an object whose key is not sufficient.
     @inline(never)
     private func begin(
         _ object: ObjectReference, _ target: IndexPlaces.Related, _ count: Int,

@@ -17,7 +17,7 @@ struct ListSegment {
     var count = 0
 }
 
-/// The objects of a list and the rests of their sort keys, as contiguous records in one allocation.
+/// The objects of a list with the rest of each sort key, as contiguous records in one allocation.
 ///
 /// Records are never removed individually. Bound to one thread.
 final class ListRecordArena {
@@ -56,7 +56,7 @@ struct ListRecordStorage {
     /// The size in bytes of the fields before the rest: number, length of the rest, and tag.
     static var header: Int { 14 }
 
-    /// Returns the address after the last record at which to write a rest of `rest` bytes.
+    /// Returns the address at which to write the rest of the next record, `rest` bytes long.
     ///
     /// ``append(_:rest:)`` then makes it a record.
     @inline(__always)

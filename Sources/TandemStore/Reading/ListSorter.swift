@@ -42,7 +42,7 @@ struct ListSorter {
 
     /// Creates a sorter of complete records.
     ///
-    /// If `givesKeys` is false, the list contains the objects in order, but no keys.
+    /// If `givesKeys` is false, the objects are appended without their keys.
     init(_ records: ListRecordArena, givesKeys: Bool = true) {
         self.records = records
         self.givesKeys = givesKeys

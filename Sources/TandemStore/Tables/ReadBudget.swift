@@ -3,8 +3,8 @@ import TandemQuery
 /// A limit on the objects that a request reads, and a check that can end the read early.
 ///
 /// The cost of a path over to-many relationships grows with every hop, and that of subqueries with
-/// every level. A request of a hundred bytes could therefore take more time or memory than there
-/// is. Bound to one thread at a time.
+/// every level. A request of a hundred bytes could therefore take more time or memory than is
+/// available. Bound to one thread at a time.
 package final class ReadBudget {
     /// A check that throws if the read must end, given the approximate size of the data that the
     /// read holds.
@@ -13,7 +13,7 @@ package final class ReadBudget {
     private let ofRequest: Int
     private let ofObject: Int
     private var leftOfRequest: Int
-    /// The remaining reads for the current candidate, in units of a listed member.
+    /// The remaining budget of the current candidate, counted in listed members.
     private var leftOfObject: Int
     private let check: Check?
     /// The remaining work; `.max` without a limit.
@@ -24,7 +24,7 @@ package final class ReadBudget {
     private var sinceCheck = 0
     private var heldBytes = 0
 
-    /// The number of reads between two checks, about a fifth of a millisecond.
+    /// The number of reads between two checks, which take about a fifth of a millisecond.
     private static var checkInterval: Int { 1_024 }
 
     /// Creates the budget of one request from the store's limits; `check` is called periodically.
@@ -111,7 +111,7 @@ package final class ReadBudget {
         try sort.sort(&elements, by: precedes) { () throws(StoreError) in try check?(held) }
     }
 
-    /// Begins another candidate, with the whole budget for one object.
+    /// Begins the next candidate, and resets the budget per object.
     package func beginObject() {
         let (members, isMore) = ofObject.multipliedReportingOverflow(by: StoreLimits.membersForOne)
         leftOfObject = isMore ? .max : members

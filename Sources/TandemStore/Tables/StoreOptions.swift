@@ -11,14 +11,15 @@ package struct StoreOptions: Hashable, Sendable {
     package var savesKept: UInt64 = 1_000_000
     /// The maximum number of recorded saves without effect; the oldest ones are removed first.
     package var unchangedKept = 65_536
-    /// The maximum number of related objects read for one candidate, about a quarter of a second.
+    /// The maximum number of related objects read for one candidate, which takes about a quarter of
+    /// a second.
     ///
     /// Every 64 bytes of a row or a long text count as another object. Eight members that are only
     /// listed count as one object. The limit is needed because a candidate is evaluated without
     /// interruption.
     package var objectReads = 1 << 18
-    /// The maximum number of related objects read for all candidates of a request, about ten
-    /// seconds.
+    /// The maximum number of related objects read for all candidates of a request, which takes
+    /// about ten seconds.
     package var requestReads = 1 << 24
     /// Whether transactions can be applied to a store that has lost objects or blobs.
     ///

@@ -11,7 +11,7 @@ package class StoreView {
     package private(set) var appliedPosition: UInt64 = 0
     /// The model; nil in a store without one.
     package private(set) var model: CompiledModel?
-    /// The position at which the model was installed; rows of older transactions have another
+    /// The position at which the model was installed; rows of older transactions have a different
     /// layout.
     package private(set) var modelPosition: UInt64 = 0
 

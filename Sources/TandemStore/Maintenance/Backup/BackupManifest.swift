@@ -72,7 +72,7 @@ package struct BackupManifest: Hashable, Sendable {
 
     /// Parses the text of a manifest; `path` appears in error messages.
     ///
-    /// Throws `damaged` if the text was altered, and `notOurs` for another format.
+    /// Throws `damaged` if the text was altered, and `notOurs` for a different format.
     package init(parsing text: String, path: String) throws(StoreError) {
         guard let json = try? JSON(parsing: text), case .object(var object) = json else {
             throw StoreError(

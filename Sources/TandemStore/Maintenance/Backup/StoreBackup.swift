@@ -13,7 +13,7 @@ import TandemModel
 ///         after, folder in …
 ///     }
 package enum StoreBackup {
-    /// The phases of a backup, in order; the journal is copied after the first.
+    /// The phases of a backup, in order; the journal is copied after the first phase.
     package enum Phase: CaseIterable, Sendable {
         /// The store is copied; progress in bytes.
         case copying

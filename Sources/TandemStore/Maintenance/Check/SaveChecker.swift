@@ -54,7 +54,8 @@ struct SaveChecker {
 
     func checkUnchanged(_ key: [UInt8], _ report: inout StoreReport) throws(StoreError) {
         guard key.count > 8 else {
-            return loose(.badKey, .unchanged, key, "the key has more than 8 bytes", &report)
+            let message = "the key has \(key.count) bytes, not more than 8"
+            return loose(.badKey, .unchanged, key, message, &report)
         }
         let (position, save) = (Array(key.prefix(8)), Array(key.dropFirst(8)))
         try checkSave(save, isAt: position, wrote: false, .unchanged, key, &report)

@@ -23,7 +23,7 @@ package struct StoreFinding: Hashable, Sendable, CustomStringConvertible {
         case lowNumberMark
         /// A reference to an object that doesn't exist.
         case danglingReference
-        /// Two ends of a one-to-one relationship that do not name each other.
+        /// Two ends of a one-to-one relationship that do not refer to each other.
         case oneSidedReference
         /// A row without its entry in an index.
         case missingIndexEntry
@@ -71,7 +71,7 @@ package struct StoreFinding: Hashable, Sendable, CustomStringConvertible {
     package var kind: Kind
     /// The table of the finding.
     package var table: StoreTable
-    /// The key of the finding, which the table may lack.
+    /// The key of the finding, which may be missing from the table.
     package var key: [UInt8]
     /// The affected object.
     package var object: ObjectID?
