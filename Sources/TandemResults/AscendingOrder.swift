@@ -1,7 +1,7 @@
 /// Returns the indexes of an array's numbers, sorted by number; equal numbers keep their order.
 ///
-/// This is a radix sort from the lowest digit that omits digits in which all numbers are equal.
-/// Cost: O(n) for object numbers, which are assigned sequentially.
+/// This is an LSD radix sort that skips the digits in which all numbers are equal. Cost: O(n) for
+/// object numbers, which are assigned sequentially.
 func ascendingOrder(of numbers: [UInt64]) -> [UInt32] {
     var order = [UInt32](0..<UInt32(numbers.count))
     guard let least = numbers.min(), let most = numbers.max() else { return [] }

@@ -80,7 +80,7 @@ private struct Difference {
         newNames = new.indexByName
     }
 
-    /// Returns whether a row is in the same section before and after.
+    /// Returns whether a row is in the same section before and after the change.
     private func isAtHome(_ number: UInt64, in name: String) -> Bool {
         newPaths[number].map { new[$0.section].name == name } ?? false
     }

@@ -21,7 +21,7 @@ func compareKeys(_ left: KeyParts, _ right: KeyParts) -> Int {
     let common = left.head.count
     let order = compareKeys(left.head, UnsafeRawBufferPointer(rebasing: right.head[..<common]))
     if order != 0 { return order }
-    // The rest of the right side begins with the rest of its head.
+    // The rest of the right key's head is compared with the left key's tail.
     let rest = UnsafeRawBufferPointer(rebasing: right.head[common...])
     let middle = min(rest.count, left.tail.count)
     let inside = compareKeys(

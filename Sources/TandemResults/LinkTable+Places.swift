@@ -37,10 +37,10 @@ package import TandemQuery
     /// Returns whether any row refers to an object.
     package func isReached(_ object: ObjectNumber) -> Bool { isReached.contains(object) }
 
-    /// The links as a table; cost: O(n), because links are sorted by counting those to each object.
+    /// The links as a table; cost: O(n), because a counting sort orders the links by object.
     package var table: LinkTable {
         let links = sortedLinks()
-        // Contradictory placements are sorted in the slower way.
+        // Contradictory placements are sorted by comparison, which is slower.
         let isInOrder = zip(links, links.dropFirst()).allSatisfy { $0 < $1 }
         if isInOrder, let table = LinkTable(sorted: links[...]) { return table }
         return LinkTable(links)

@@ -130,7 +130,7 @@ import Algorithms
     /// change.
     private func checkInvariants() {
         assert(
-            blocks.count == order.count + freeBlocks.count, "Each block is in the order or free.")
+            blocks.count == order.count + freeBlocks.count, "Each block is in `order` or free.")
         assert(!Invariants.walk(count) || isConsistent, "Each row occurs once, in order.")
     }
 

@@ -15,7 +15,7 @@ extension ListStep {
         return ResultsChange(sections: sections, objects: objects, reasons: said(reasons))
     }
 
-    /// Returns the reasons of the rows that are in the list afterwards, usually all rows.
+    /// Returns the reasons for the rows that are in the list after the edit, usually all of them.
     private func said(_ reasons: [UInt64: ChangeReason]) -> [UInt64: ChangeReason] {
         if reasons.isEmpty { return [:] }
         let known = marks.count { $0.to != nil && reasons[$0.number] != nil }

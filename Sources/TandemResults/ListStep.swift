@@ -60,7 +60,7 @@ struct ListStep {
     /// The number of leading marks whose rows are in the list afterwards.
     private var staying = 0
     /// The movable rows before the edit, for undoing it; recorded only in a list with sections,
-    /// because only sections can get out of order.
+    /// because a list without sections is always in order.
     private var before: [Before] = []
     private var keysBefore: [UInt8] = []
     private let edit: NetEdits

@@ -4,8 +4,8 @@
 /// A place is the index of a leaf or block in the owner's array. A bucket has 32 bits: the place,
 /// in as few bits as the largest place needs, and a part of the number's hash in the other bits. A
 /// place that is found is therefore a guess, which the owner verifies by looking for the number
-/// there. In a list of a million rows, one of tens of thousands of lookups has a wrong guess, which
-/// costs only that search.
+/// there. In a list of a million rows, one in tens of thousands of lookups guesses wrong, which
+/// only costs an extra search.
 ///
 /// The table uses open addressing with linear probing, and is at most seven eighths full (Knuth,
 /// The Art of Computer Programming 3, 6.4). Cuckoo and quotient filters also store a part of the

@@ -36,7 +36,7 @@ extension ResultsChange {
         return ResultsChange(sections: sections, objects: parts, reasons: reasons)
     }
 
-    /// The change of a list without sections as the standard library's difference of its numbers.
+    /// The change as a collection difference of object numbers, for a list without sections.
     ///
     /// A move is a removal and an insertion that are associated with each other. Updates are not
     /// part of the difference, but of a snapshot's ``ResultsSnapshot/reloaded``. The result is nil

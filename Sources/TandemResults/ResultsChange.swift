@@ -1,8 +1,8 @@
 /// A change of a controller's sections: a value that can be sent, stored, merged and replayed.
 ///
 /// The index spaces are those of a table's batch update. Deletes, updates and the sources of moves
-/// refer to the state before; inserts and the targets of moves refer to the state after. An object
-/// occurs at most once.
+/// refer to the state before the change; inserts and the targets of moves refer to the state after
+/// it. An object occurs at most once.
 ///
 /// The order is fixed: `sections` has deletes, then inserts, by index; `objects` has deletes by
 /// source, then inserts, moves and updates by target. To deliver the changes one by one, use this
@@ -14,9 +14,9 @@
 public struct ResultsChange: Hashable, Sendable {
     /// A section that is deleted or inserted.
     public enum SectionChange: Hashable, Sendable {
-        /// The section at `index` of the state before is deleted.
+        /// The section is deleted; `index` is its index before the change.
         case delete(index: Int, name: String)
-        /// A section is inserted at `index` of the state after.
+        /// The section is inserted; `index` is its index after the change.
         case insert(index: Int, name: String)
     }
 

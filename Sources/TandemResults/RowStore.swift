@@ -7,9 +7,9 @@ import Algorithms
 /// - The sections with rows are sorted by their first row.
 ///
 /// The list is in order if every section ends before the next one begins (`firstDisorder`). A
-/// location is found by binary search over the first rows of sections and leaves. An index is a sum
-/// over contiguous counts, from the nearer end: a 64-bit word per section, or per leaf of about a
-/// hundred rows.
+/// location is found by binary search over the first rows of sections and leaves. An index is
+/// computed by adding contiguous counts, beginning at the nearer end. There is a 64-bit word for
+/// each section, and for each leaf of about a hundred rows.
 struct RowStore: Sendable {
     /// The location of a row, or of a row to be inserted: section slot, index in its leaves, leaf
     /// slot, index in the leaf.
@@ -223,7 +223,7 @@ struct RowStore: Sendable {
         return row(at: LeafLocation(slot: slot, leafIndex: 0, leaf: leaf, at: at))
     }
 
-    /// Returns whether the row at a location equals a row.
+    /// Returns whether the row at a location equals the given row.
     func holds(_ row: ResultRow, at place: LeafLocation) -> Bool {
         if isSectioned, sections.slots[place.slot].name != row.section { return false }
         return row.sortKey.withUnsafeBytes { key in
@@ -276,7 +276,7 @@ struct RowStore: Sendable {
         }
     }
 
-    /// Frees the slots of sections that became and are still empty.
+    /// Frees the slots of sections that became empty and still are.
     mutating func forgetEmptySections() { sections.forgetEmpty() }
 
     /// Returns the index of a section with rows, and records it as a hint.

@@ -2,8 +2,8 @@ import TandemQuery
 
 /// Builds a store of rows from sorted rows or from the chunks of an answer.
 ///
-/// Leaves are filled one after the other, without spare capacity; their numbers are added to the
-/// table afterwards.
+/// Leaves are filled one after the other, without spare capacity; the numbers of their rows are
+/// added to the table afterwards.
 struct RowStoreBuilder: Sendable {
     private var leaves = LeafTable()
     private var sections: SectionTable
@@ -87,8 +87,7 @@ struct RowStoreBuilder: Sendable {
         }
     }
 
-    /// Reserves capacity for all announced rows, but for at most `mostExpected` rows before they
-    /// arrive.
+    /// Reserves capacity for all announced rows, but for at most `mostExpected` of them in advance.
     private mutating func makeRoom(for more: Int, sections: Int, expecting total: Int) {
         leaves.reserve(more) { least in
             let room = least > total ? 2 * least : min(total, max(2 * least, Self.mostExpected))

@@ -43,12 +43,13 @@ struct SectionTable: Sendable {
         order = [SectionRef(slot: 0, count: 0)]
     }
 
-    /// Returns the sum of the counts before an index in the order; `total` is the sum of all.
+    /// Returns the number of rows before the section at an index; `total` is the number of all
+    /// rows.
     func offset(ofSection index: Int, of total: Int) -> Int {
         order.sum(before: index, of: total) { $0.count }
     }
 
-    /// Returns the sum of the counts of a section's leaves before an index.
+    /// Returns the number of rows in the leaves of a section before an index.
     func rows(of slot: Int, beforeLeaf leafIndex: Int) -> Int {
         slots[slot].leaves.sum(before: leafIndex, of: slots[slot].count) { $0.count }
     }
@@ -67,7 +68,7 @@ struct SectionTable: Sendable {
         return slot
     }
 
-    /// Frees the slots of sections that became and are still empty.
+    /// Frees the slots of sections that became empty and still are.
     mutating func forgetEmpty() {
         for slot in emptied where slots[slot].count == 0 {
             guard named[slots[slot].name] == slot else { continue }

@@ -24,7 +24,7 @@
 /// |---|---|
 /// | `rows` | the rows after all edits |
 /// | `shown` | the shown rows while `rows` are out of order, otherwise nil |
-/// | `outOfOrder` | the problem; nil exactly if `shown` is |
+/// | `outOfOrder` | the problem; nil if and only if `shown` is nil |
 /// | `pending` | the rows upserted since `shown`, with their reasons; otherwise empty |
 @usableFromInline package struct SectionedList: Sendable {
     var rows: RowStore
@@ -58,13 +58,13 @@
     func checkInvariants() {
         assert(
             (outOfOrder == nil) == (shown == nil),
-            "Other rows are shown exactly while the list is out of order.")
+            "Old rows are shown if and only if the list is out of order.")
         assert(
             shown != nil || pending.isEmpty, "Rows are pending only while old rows are shown.")
         rows.checkAllRows()
         assert(
             !Invariants.walk(rows.count) || (rows.firstDisorder() == nil) == (outOfOrder == nil),
-            "The list is out of order exactly while its rows are.")
+            "The list is out of order if and only if its rows are.")
     }
 
     /// The shown rows.

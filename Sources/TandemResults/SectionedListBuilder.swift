@@ -4,8 +4,8 @@ package import TandemQuery
 ///
 /// A large answer consists of chunks. If each is appended while the next one is being received, the
 /// list is ready soon after the last chunk. If the objects are in order, the result equals that of
-/// ``SectionedList/init(sectioned:rows:)`` for the same rows, at a fraction of the cost. It does
-/// not depend on the division into chunks.
+/// ``SectionedList/init(sectioned:rows:)`` for the same rows, at a fraction of the cost. The result
+/// does not depend on the division into chunks.
 ///
 ///     var builder = SectionedListBuilder(sectioned: true, sections: head.sections, count: 100_000)
 ///     while let part = next() { builder.append(part) }
