@@ -1,7 +1,8 @@
 import FoundationEssentials
 import TandemModel
 
-/// Arithmetic on values, with integers for integers, decimals for decimals, and doubles otherwise.
+/// Arithmetic on values: integer for two integers, decimal if both are integers or decimals, and
+/// otherwise double.
 enum Calculation {
     static func apply(_ op: Arithmetic, _ a: Value, _ b: Value) -> Value {
         switch (a, b) {

@@ -6,7 +6,7 @@
     /// The number of comparisons since the last check.
     @usableFromInline var comparisons = 0
 
-    /// The number of comparisons between two checks, about a millisecond.
+    /// The number of comparisons between two checks, which take about a millisecond.
     @inlinable package static var interval: Int { 1 << 16 }
 
     /// The number of elements up to which a sort is not interrupted by a check.

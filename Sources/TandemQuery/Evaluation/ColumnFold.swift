@@ -1,14 +1,14 @@
 package import TandemModel
 
-/// The aggregation of a value fetch: objects are added in the request's order, and result in rows.
+/// A builder of the rows of a value fetch; objects are added in the request's order.
 ///
 ///     var fold = ColumnFold(columns)
 ///     for object in objects { fold.add(columns.values(object, row, reader)) }
 ///     let rows = try fold.rows(reader, check)
 ///
 /// Values are equal if their sort keys are: 0.0 equals -0.0, and 1 and 1.0 never occur in the same
-/// column. Sums do not depend on the order of objects. Cost: each object is visited once. Memory:
-/// the rows, and all numbers that are summed.
+/// column. Sums do not depend on the order of objects. Cost: each object is visited once. The rows
+/// and all summed numbers are kept in memory.
 package struct ColumnFold {
     private let columns: CompiledColumns
     /// The rows of objects, or the groups found so far.
@@ -32,7 +32,7 @@ package struct ColumnFold {
         case numbers(Aggregate, [Value])
     }
 
-    /// Creates a fold without rows.
+    /// Creates an empty fold.
     package init(_ columns: CompiledColumns) {
         self.columns = columns
         // Without `groupBy`, all objects form one group, even if there are none.

@@ -138,7 +138,7 @@ private struct ColumnNames {
                 + columns.map(\.description).joined(separator: ", "))
     }
 
-    /// Returns an error whose message has the columns' own names.
+    /// Returns the error with the columns' own names in its message.
     func spoken(_ error: TandemError) -> TandemError {
         var error = error
         error.offset = nil

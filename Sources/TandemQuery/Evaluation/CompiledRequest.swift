@@ -40,7 +40,7 @@ public import TandemModel
     /// there is none.
     let placingSlot: Int?
 
-    /// Returns the request compiled with another model, or with a copy of its model.
+    /// Returns the request compiled with a different model, or with a copy of its model.
     ///
     /// Throws ``TandemError`` like ``init(_:sectionKeyPath:refreshKeyPaths:in:)``.
     @usableFromInline

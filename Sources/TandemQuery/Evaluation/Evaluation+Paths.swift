@@ -63,8 +63,8 @@ extension Evaluation {
 
     // MARK: Many values
 
-    /// Returns all values of an operand, one for each way along its path; null if a relationship on
-    /// the way is empty.
+    /// Returns all values of an operand, one for each chain of objects along its path; null if the
+    /// chain ends at an empty to-one relationship.
     func values<R: GraphReader & ~Copyable>(
         _ operand: Operand, _ reader: borrowing R
     ) -> [Value]? {

@@ -28,8 +28,8 @@ struct Evaluation {
         }
     }
 
-    /// Evaluates `AND` if `expected` is true and `OR` if it is false: a part with another result
-    /// decides.
+    /// Evaluates `AND` if `expected` is true and `OR` if it is false: the first part with the
+    /// opposite value decides.
     private func all<R: GraphReader & ~Copyable>(
         _ parts: [PredicateNode], are expected: Bool, _ reader: borrowing R
     ) -> Bool? {

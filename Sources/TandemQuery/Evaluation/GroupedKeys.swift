@@ -3,9 +3,9 @@ package import TandemModel
 /// A builder of sort keys in two parts: a shared prefix that depends on a related object, and the
 /// rest of each object's key.
 ///
-/// In a list by `bucket.name`, then by date, all objects of a bucket share the prefix. It is
-/// encoded and stored once, and found by the bucket's number. To sort the objects, the few prefixes
-/// are sorted first, and then the rests of the keys within each group.
+/// In a list by `bucket.name`, then by date, all objects of a bucket share the prefix. The prefix
+/// is encoded and stored once, and looked up by the bucket's number. To sort the objects, the few
+/// prefixes are sorted first, and then the objects of each group by the rest of their keys.
 ///
 /// The prefix is the longest run of leading components whose paths have one hop, over the same
 /// to-one relationship. A request without any such component has one group, with an empty prefix.
@@ -174,8 +174,8 @@ package final class GroupedKeys {
 
     // MARK: Related objects
 
-    /// Returns the entry of the related object of a row, or the entry for rows without one, and its
-    /// index.
+    /// Returns the entry of a row's related object and the entry's index; rows without a related
+    /// object share an entry.
     @inline(__always)
     private func related<R: GraphReader & ~Copyable>(
         _ object: ObjectReference, _ row: RowView, _ entity: CompiledEntity, _ reader: borrowing R

@@ -53,7 +53,7 @@ enum KeyPaths {
         return path
     }
 
-    /// Splits a key path into names; never empty.
+    /// Splits a key path into names; the result is never empty.
     ///
     /// An empty key path is split into one empty name, which no property has.
     private static func names(_ keyPath: String) -> [String] {

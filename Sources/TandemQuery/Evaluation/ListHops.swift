@@ -44,7 +44,7 @@ package struct ListHops: Hashable, Sendable {
 
     /// Appends the object at the end of each hop of a row to `found`.
     ///
-    /// Returns false if the reader lacks an object on the way.
+    /// Returns false if the reader lacks an object on a path.
     package func follow<R: GraphReader & ~Copyable>(
         _ row: RowView, _ request: CompiledRequest, _ reader: borrowing R,
         into found: inout [ObjectReference?]
@@ -58,7 +58,7 @@ package struct ListHops: Hashable, Sendable {
 
     private struct End { var target: ObjectReference? }
 
-    /// Returns the object at the end of a path; nil if the reader lacks an object on the way.
+    /// Returns the object at the end of a path; nil if the reader lacks an object on the path.
     private func end<R: GraphReader & ~Copyable>(
         of path: ArraySlice<Int>, _ row: RowView, _ model: CompiledModel, _ reader: borrowing R
     ) -> End? {

@@ -16,7 +16,7 @@ package struct ObservedPath: Hashable, Sendable {
         package static let predicate = Usage(rawValue: 1)
         /// The path is part of the sort order.
         package static let sort = Usage(rawValue: 2)
-        /// The path is that of the sections.
+        /// The path is the section key path.
         package static let section = Usage(rawValue: 4)
         /// A change of the path's values updates the row.
         package static let refresh = Usage(rawValue: 8)

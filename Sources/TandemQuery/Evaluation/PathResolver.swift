@@ -48,7 +48,7 @@ struct PathResolver {
         let last = prefix(of: path).last
         let entity = last.flatMap { model.entity(tagged: $0.destination) }
         guard let entity else {
-            throw TandemError(.invalidPredicate, "expected a relationship as collection")
+            throw TandemError(.invalidPredicate, "expected a relationship as the collection")
         }
         return entity
     }

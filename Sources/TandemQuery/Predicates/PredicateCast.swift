@@ -1,7 +1,7 @@
 import FoundationEssentials
 import TandemModel
 
-/// Conversions of literals to values that have no literal: `CAST(1.5, "NSDate")`.
+/// Conversions of literals to types without a literal syntax: `CAST(1.5, "NSDate")`.
 enum PredicateCast {
     /// Returns the value converted to the type with a name; nil if it can't be converted.
     static func expression(_ value: Value, _ name: String) -> QueryExpression? {

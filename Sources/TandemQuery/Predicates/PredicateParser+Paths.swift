@@ -50,12 +50,12 @@ extension PredicateParser {
             result = try keyPath(text)
             try advance()
             return try path(from: result)
-        case (UInt8(ascii: "K"), _): throw error("expected a key path as argument of %K")
+        case (UInt8(ascii: "K"), _): throw error("expected a key path as the argument of %K")
         case (UInt8(ascii: "@"), _): result = try expression(argument)
         case (UInt8(ascii: "f"), .value(let value)) where value.isNumber: result = .constant(value)
-        case (UInt8(ascii: "f"), _): throw error("expected a number as argument of %f")
+        case (UInt8(ascii: "f"), _): throw error("expected a number as the argument of %f")
         case (_, .value(.int(let value))): result = .constant(.int(value))
-        default: throw error("expected an integer as argument of \(token.shown)")
+        default: throw error("expected an integer as the argument of \(token.shown)")
         }
         try advance()
         return result
@@ -89,7 +89,7 @@ extension PredicateParser {
             } else if PredicateParser.isName(part), let longer = result.appending(part) {
                 result = longer
             } else {
-                throw error("expected a key path as argument, found `\(text)`")
+                throw error("expected a key path as the argument, found `\(text)`")
             }
         }
         return result

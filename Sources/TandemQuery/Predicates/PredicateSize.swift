@@ -8,8 +8,8 @@ package struct PredicateSize: Hashable, Sendable {
     package private(set) var textSearches = 0
     /// The size of the longest text or data constant in bytes.
     package private(set) var constantBytes = 0
-    /// The number of predicates, expressions and list elements; every 64 bytes of a constant count
-    /// as another one.
+    /// The number of predicates, expressions and list elements, plus one for every 64 bytes of a
+    /// constant.
     package private(set) var parts = 0
 
     /// Measures a predicate, which must not be nested deeper than ``ObjectPredicate/maximumDepth``.

@@ -8,7 +8,8 @@ extension CompiledDerivation {
     /// Returns the folded form of the source's value, or null if the source is null.
     ///
     /// `content` returns the content of a long text; if it returns nil, the result is null. The
-    /// result is never a reference, however long the text is. Cost: that of ``TextFolding``.
+    /// result is never a reference, however long the text is. Cost: the same as that of
+    /// ``TextFolding``.
     package static func folded<Failure: Error>(
         _ value: Value, content: (BlobReference) throws(Failure) -> [UInt8]?
     ) throws(Failure) -> Value {

@@ -73,7 +73,7 @@
     /// below.
     private static func appendFolding(of scalar: Unicode.Scalar, _ result: inout [UInt8]) {
         switch scalar.value {
-        case 0x131:  // Dotless i stays itself.
+        case 0x131:  // Dotless i folds to itself.
             result.append(contentsOf: String(scalar).utf8)
         case 0x1e9e:  // Capital sharp s.
             result.append(contentsOf: "ss".utf8)

@@ -26,8 +26,7 @@ struct TextTest: Sendable {
         return TextFolding.fold(utf8: bytes, options).withUnsafeBytes(test)
     }
 
-    /// Returns the result for a text of which only the beginning is known; nil if that is not
-    /// sufficient.
+    /// Returns the result for a text whose first bytes are known; nil if these are not sufficient.
     func holds(_ text: TextReference) -> Bool? {
         guard options.isEmpty else { return nil }
         let beginning = text.beginning
