@@ -21,7 +21,8 @@ public final class CompiledModel: Sendable {
     private let byName: [String: CompiledEntity]
     @usableFromInline let byTag: [CompiledEntity?]
 
-    /// Compiles a model, keeping the numbers of the model that it replaces, also across renames.
+    /// Compiles a model, keeping the numbers of the model that it replaces, including those of
+    /// renamed declarations.
     ///
     /// Throws ``ModelError`` with every problem of the model.
     package convenience init(

@@ -1,4 +1,4 @@
-/// The way in which a derived attribute is computed from another property of the same object.
+/// The computation of a derived attribute from another property of the same object.
 ///
 /// The daemon computes the value at every save, after all other changes have been planned, and
 /// stores it in the row. The attribute can't be set, but can be used in sort orders, predicates and

@@ -1,4 +1,4 @@
-/// Validation of rules that older versions accepted.
+/// Validation rules that older versions did not enforce.
 ///
 /// Only newly declared models are checked, because stores may contain models that violate these
 /// rules.

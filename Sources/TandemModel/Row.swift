@@ -103,7 +103,7 @@ import FoundationEssentials
 
     /// Calls `body` with the bytes of a text or data column, or of the reference to its content.
     ///
-    /// Returns nil if the column has no value or another type.
+    /// Returns nil if the column has no value or a different type.
     package func withBytes<Result>(
         _ slot: Int, in entity: CompiledEntity, _ body: (UnsafeRawBufferPointer) -> Result
     ) -> Result? {

@@ -56,8 +56,8 @@
     let fixed: PropertyMask
     /// The columns that can contain a reference to a blob.
     let longColumns: [Column]
-    /// The variable columns in order; their bytes have to be checked, because not all bytes are
-    /// valid.
+    /// The variable columns in order; their bytes have to be checked, because not every byte
+    /// sequence is valid.
     let checkedColumns: [Column]
 
     /// Whether no column can refer to content stored outside the row.

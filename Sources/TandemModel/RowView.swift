@@ -84,7 +84,7 @@ import FoundationEssentials
 
     /// Returns the bytes of a text or data column, or of the reference to its content.
     ///
-    /// The result is nil if the column has no value or another type.
+    /// The result is nil if the column has no value or a different type.
     package func content(_ slot: Int, in entity: CompiledEntity) -> UnsafeRawBufferPointer? {
         guard let column = entity.layout.columns[slot], column.storage.width == 0, !isNull(column)
         else { return nil }

@@ -1,6 +1,6 @@
 /// Errors that several verbs and modules report with the same wording.
 extension TandemError {
-    /// Returns the error for a position with another log or epoch than the store's.
+    /// Returns the error for a position whose log or epoch differs from the store's.
     package static func foreign(
         _ position: Position, remedy: String = "start again from a snapshot"
     ) -> TandemError {

@@ -148,7 +148,7 @@ package struct MergeConflict: Hashable, Sendable {
     }
 }
 
-/// The way in which a save treats objects that other clients have changed.
+/// The policy of a save for objects that other clients have changed.
 public enum MergePolicy: UInt8, Hashable, Sendable, CaseIterable {
     /// The save fails and lists every conflict.
     case error

@@ -1,5 +1,4 @@
-/// The rule for text from outside that is shown to people: names, values, paths, and messages with
-/// them.
+/// The rule for displaying untrusted text: names, values, paths, and messages that contain them.
 ///
 /// The rule prevents a client that is allowed to save from moving the cursor of a reader's
 /// terminal, forging a line, changing the direction of text, or hiding text.

@@ -2,8 +2,8 @@
 ///
 /// Blobs are found by their hash, and a client that may write to a store must not be able to
 /// substitute one blob for another, so ``StableHash`` is not sufficient. SHA-256 is implemented
-/// here because it is a page of arithmetic with published test vectors, and packages with it build
-/// a whole cryptographic library.
+/// here because it is only a page of arithmetic with published test vectors; packages that provide
+/// it build a whole cryptographic library.
 struct SHA256 {
     private typealias Words = UnsafeMutablePointer<UInt32>
     private static let firstState: [UInt32] = [

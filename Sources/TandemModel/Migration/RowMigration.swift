@@ -48,7 +48,7 @@ package struct RowMigration: Sendable {
             guard let slot = sources[derivation.slot]?.slot else { continue }
             let before = old.derivations.first { $0.slot == slot }
             let source = sources[derivation.source]?.slot
-            // A relationship with the same name may have links of another kind.
+            // A relationship with the same name may have links of a different kind.
             let isSame = source.map { slot in
                 old.properties[slot].relationship?.linkID
                     == new.properties[derivation.source].relationship?.linkID

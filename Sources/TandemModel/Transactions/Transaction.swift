@@ -59,7 +59,7 @@ public struct Principal: Hashable, Sendable {
     package var contentHash: StableHash
     /// The inserts whose results can't be derived from the inserted objects.
     package var exceptions: [InsertException]
-    /// The progress of the batch with the id ``saveID``; nil if the transaction is that of a save.
+    /// The progress of the batch with the id ``saveID``; nil for the transaction of a save.
     package var batch: BatchProgress?
     /// The content.
     @usableFromInline package var content: Content

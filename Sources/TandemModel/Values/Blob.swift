@@ -3,8 +3,8 @@
 ///
 /// Rows, transactions and keys contain the reference instead of the content, which is fetched on
 /// demand. A reference begins with the first 64 bytes of the content, followed by the hash. Two
-/// references are therefore equal exactly if the contents are, and sort by the first 64 bytes of
-/// the contents.
+/// references are therefore equal if and only if the contents are, and sort by the first 64 bytes
+/// of the contents.
 ///
 ///     reference := first bytes (64) SHA-256 (32) length (4, little-endian)
 public struct BlobReference: Hashable, Sendable, CustomStringConvertible {

@@ -40,7 +40,8 @@ public struct Position: Hashable, Sendable, Comparable, LosslessStringConvertibl
     /// The printed form, `NUMBER@EPOCH-LOG`.
     public var description: String { "\(number)@\(epoch)-\(log)" }
 
-    /// Returns whether both have the same log and epoch, so that their numbers can be compared.
+    /// Returns whether both positions have the same log and epoch, so that their numbers can be
+    /// compared.
     public func isComparable(with other: Position) -> Bool {
         log == other.log && epoch == other.epoch
     }

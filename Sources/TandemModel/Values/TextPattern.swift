@@ -1,4 +1,4 @@
-/// A regular expression that matches whole texts, in time linear in the text.
+/// A regular expression that matches whole texts in linear time.
 ///
 /// Matching is by Unicode scalar. A pattern consists of
 /// - characters: literal ones, `.` (any but a line feed), `[a-z]`, `[^a-z]`, `\d \w \s \D \W \S`
@@ -29,7 +29,7 @@ package struct TextPattern: Hashable, Sendable {
     package let text: String
     private let program: [Instruction]
 
-    /// Parses a pattern; the error has the problem and the number of the character.
+    /// Parses a pattern; the error contains the problem and the number of the character.
     package init(_ text: String) throws(PatternError) {
         self.text = text
         var parser = PatternParser(text)

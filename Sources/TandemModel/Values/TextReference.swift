@@ -49,7 +49,7 @@ public struct TextReference: Hashable, Sendable, CustomStringConvertible {
     /// The reference to the blob that has the text's UTF-8.
     package var blob: BlobReference { BlobReference(of: self) }
 
-    /// The first bytes of the text; the last code point may be cut.
+    /// The first bytes of the text; the last code point may be truncated.
     package var beginning: ArraySlice<UInt8> { bytes[..<Self.beginningBytes] }
 
     /// The length of the text in bytes.
