@@ -27,7 +27,7 @@ struct StoreStamp {
     func remove(_ open: LMDBTransaction) throws(StoreError) { try open.delete(table, key.key) }
 }
 
-/// Rebuilds all index entries of a store whose keys were made with other Unicode tables.
+/// Rebuilds all index entries of a store whose keys were made with different Unicode tables.
 ///
 /// The Unicode tables are part of the program. A new store is stamped with the collation of the
 /// program that creates it. A program with a different stamp rebuilds all index entries when it

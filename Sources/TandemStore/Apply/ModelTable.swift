@@ -18,7 +18,7 @@ final class ModelTable {
     /// The hashes of models that were installed or served, the latest one last.
     var known: [StableHash] { models.hashes }
 
-    /// Adopts the hashes of the last checkpoint.
+    /// Restores the hashes of the last checkpoint.
     func restore(_ transaction: LMDBTransaction) throws(StoreError) {
         models = KnownModels(try transaction.get(meta, MetaKey.knownModels.key))
     }

@@ -32,7 +32,7 @@ final class SaveIDTable {
     /// Resets the count of scattered writes after a checkpoint.
     func didCheckpoint() { idDetector = SequentialIDDetector() }
 
-    /// Adopts the floor of the last checkpoint.
+    /// Restores the floor of the last checkpoint.
     func restore(floor: UInt64) {
         self.floor = floor
         didCheckpoint()

@@ -46,7 +46,7 @@ package final class Store: StoreView {
 
     /// Opens the store in an existing directory, or creates one that belongs to `newIdentity`.
     ///
-    /// Rebuilds index entries that were made with other Unicode tables. Throws ``StoreError``:
+    /// Rebuilds index entries that were made with different Unicode tables. Throws ``StoreError``:
     /// `notOurs` for a different format, or `failed` for other LMDB errors.
     package static func open(
         path: String, newIdentity: @autoclosure () -> StoreIdentity,

@@ -93,8 +93,8 @@ final class StoreSpace {
 
     /// Returns the error, or a `noSpace` error if it is an I/O error caused by a full disk.
     ///
-    /// LMDB reports a write that is cut short by a full disk as an I/O error. It writes before the
-    /// commit, too, if more pages are dirty than it keeps in memory.
+    /// LMDB reports a write that is cut short by a full disk as an I/O error. LMDB also writes
+    /// before the commit if more pages are dirty than it keeps in memory.
     func meaning(of error: StoreError, _ pending: PendingWrites) -> StoreError {
         guard error.isInputOutput, environment.isWithoutRoom(for: pending.neededRoom) else {
             return error
@@ -114,8 +114,7 @@ final class StoreSpace {
             return min(most, (try? transaction.pages(table)) ?? most)
         }
         let scattered = [tables.rows, tables.links, tables.indexes, tables.unique]
-        // The keys of these tables are written in ascending order; in `saves`, only those of one
-        // client are.
+        // The keys of these tables are written in ascending order, in `saves` within each client.
         let ascending = [tables.numbers, tables.saves, tables.saveOrder, tables.unchanged]
         return bytes / StoreLimits.pageBytes
             + scattered.reduce(0) { $0 + pages($1) }

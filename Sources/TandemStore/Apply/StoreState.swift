@@ -1,6 +1,6 @@
 import TandemModel
 
-/// The state of a store outside its tables of objects, as of a checkpoint: positions and marks.
+/// The state of a store at a checkpoint, apart from its tables of objects: positions and marks.
 struct StoreState {
     /// The last applied position.
     var applied: UInt64 = 0

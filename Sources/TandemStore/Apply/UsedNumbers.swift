@@ -8,7 +8,7 @@ final class UsedNumbers {
 
     init(_ table: LMDBTable) { self.table = table }
 
-    /// Adopts the mark of the last checkpoint.
+    /// Restores the mark of the last checkpoint.
     func restore(_ next: ObjectNumber) { self.next = next }
 
     /// Raises the mark to a number, unless it is higher already.

@@ -50,7 +50,7 @@ extension LMDBEnvironment {
     /// The interval between progress reports.
     private static let milliseconds: Int32 = 100
 
-    /// Copies on a separate thread, and polls the length of the file meanwhile.
+    /// Copies on a separate thread while polling the length of the file.
     ///
     /// LMDB itself reports no progress.
     private func compactCopy(

@@ -16,7 +16,7 @@ final class LMDBTransaction {
     private var lent = 0
     /// The number of writes to each table.
     ///
-    /// A write that is known to go to the same page as the previous one isn't counted.
+    /// A write that is known to modify the same page as the previous one isn't counted.
     private var writes: [Int]
     /// The address of the last new value of each table.
     private var newest: [UInt]
@@ -253,9 +253,9 @@ final class LMDBTransaction {
     /// The size of LMDB's header before each key, in bytes.
     private static let nodeHeaderBytes = 8
 
-    /// Returns the approximate number of pages of a table that were written to.
+    /// Returns the approximate number of pages of a table that were modified.
     ///
-    /// A page is counted again whenever writes return to it.
+    /// A page is counted again each time writes return to it.
     func writes(_ table: LMDBTable) -> Int { writes[Int(table)] }
 
     private func writing(_ table: LMDBTable) throws(StoreError) -> OpaquePointer? {

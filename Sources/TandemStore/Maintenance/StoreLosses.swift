@@ -4,14 +4,14 @@ package struct StoreLosses: Hashable, Sendable {
     package enum Kind: String, Hashable, Sendable, CaseIterable {
         /// A row that is missing or can't be read; the object was removed.
         case row
-        /// A row changed after the store's position; it was kept.
+        /// A row changed after the store's position; the row was kept.
         case version
-        /// A reference to an object that was lost or that refers to a different object; it was set
-        /// to null.
+        /// A reference to a lost object, or to an object that refers to a different one; the
+        /// reference was set to null.
         case reference
-        /// A unique value that two objects have; it was set to null in one of them.
+        /// A unique value that two objects have; the value was set to null in one of them.
         case uniqueValue
-        /// A long value whose blob is missing or wrong; it was set to null.
+        /// A long value whose blob is missing or wrong; the value was set to null.
         case content
         /// The rank of a member in an ordered relationship; the member was put at the end.
         case rank

@@ -70,7 +70,7 @@ package struct StoreRebuild {
 
     /// The consumers found in the old store.
     package struct OldConsumers: Hashable, Sendable {
-        /// The consumers that the new store takes over.
+        /// The consumers that are copied to the new store.
         package var kept: [Consumer] = []
         /// The names of the consumers whose positions can't be read.
         package var lost: [String] = []
@@ -80,7 +80,7 @@ package struct StoreRebuild {
         package var isKnown: Bool { failure == nil }
     }
 
-    /// Returns the consumers that a rebuild takes over from the old store, and those that are lost.
+    /// Returns the consumers that a rebuild copies from the old store, and those that are lost.
     ///
     /// Consumers are not in the journal, and neither are leases.
     package func oldConsumers() -> OldConsumers {
@@ -123,7 +123,8 @@ package struct StoreRebuild {
             consumer.acknowledged = min(consumer.acknowledged, last)
             try store.put(consumer)
         }
-        // Journalled texts may have been folded with other tables; the daemon folds them again.
+        // Journalled texts may have been folded with different Unicode tables; the daemon folds
+        // them again.
         try store.forgetFolding()
         try store.setEpoch(identity.epoch)
         try store.skipNumbers(to: mark ?? (store.nextNumber &+ Self.unknownLeases))

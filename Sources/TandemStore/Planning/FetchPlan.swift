@@ -14,7 +14,7 @@ struct FetchPlan {
         case number
         /// The request's order, because an index is scanned in that order.
         case index(IndexOrder)
-        /// An order other than the request's, but the keys of an index contain every candidate's
+        /// An order other than the request's; the keys of an index determine every candidate's
         /// placement.
         case keys(CompiledIndex, IndexPlaces)
     }
@@ -98,8 +98,8 @@ extension FetchPlan {
     /// Returns the plans over disjunctions whose alternatives all have an index, a relationship or
     /// a unique value.
     ///
-    /// `choose` selects one of the paths of each alternative, which are sorted with the presumably
-    /// narrowest first.
+    /// `choose` selects one of the paths of each alternative, which are roughly in order of
+    /// selectivity.
     static func unions<Failure: Error>(
         for request: CompiledRequest,
         _ choose: ([AccessPath]) throws(Failure) -> AccessPath
@@ -122,7 +122,8 @@ extension FetchPlan {
     private static let mostUnions = 2
     static let mostAlternatives = 32
 
-    /// Returns the paths to the objects that satisfy constraints, the presumably narrowest first.
+    /// Returns the access paths to the objects that satisfy constraints, roughly in order of
+    /// selectivity.
     ///
     /// No keys are counted.
     private static func paths(
@@ -289,8 +290,8 @@ struct IndexSortKey {
 extension CompiledRequest {
     /// Whether all objects in an index belong to the request's entities.
     ///
-    /// An inherited index also contains objects of other entities, possibly more than the request's
-    /// entities have.
+    /// An inherited index also contains objects of other entities, which may outnumber those of the
+    /// request's entities.
     fileprivate func isOfAll(in index: CompiledIndex) -> Bool {
         model.entity(tagged: index.entity)?.descendants.allSatisfy { includes(tag: $0) } ?? false
     }

@@ -14,7 +14,7 @@ struct IndexOrder {
     ///
     /// A final ascending run is omitted.
     let levels: [Level]
-    /// Whether objects with equal sort keys are in the order of their numbers.
+    /// Whether objects with equal sort keys are ordered by number.
     let settlesTies: Bool
 
     /// Consecutive components with the same direction.

@@ -37,7 +37,7 @@ package final class ListInParts {
             "Each record is in one segment.")
     }
 
-    /// The names of sections and all reached objects, regardless of their number.
+    /// The names of sections and all reached objects, however many there are.
     private let whole: ListPlacements
 
     /// The number of objects, including those in chunks already returned.

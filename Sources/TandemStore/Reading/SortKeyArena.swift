@@ -39,7 +39,7 @@ final class SortKeyArena {
     private var ends: [Int] = []
     private let keys: GroupedKeys?
 
-    /// Creates an arena for keys built by `keys`; nil if all keys are in one group.
+    /// Creates an arena for keys built by `keys`, which is nil if all keys are in one group.
     init(_ keys: GroupedKeys? = nil) { self.keys = keys }
 
     deinit { free(base) }

@@ -40,7 +40,7 @@ struct SortedTableScan {
         guard rows.count == ordinals.count else { throw view.unreadable }
         assert(
             !Invariants.walk(ordinals.count) || !ordinals.contains(-1),
-            "There is a row for each index in the order.")
+            "There is a row at each index of the order.")
         return rows.arranged(ordinals.count) { ordinals[$0] }
     }
 
@@ -76,7 +76,7 @@ struct SortedTableScan {
         }
     }
 
-    /// Copies rows, and records the ordinal of each row at its index in the order.
+    /// Copies rows, and records the ordinal of each row at its index in the sorted result.
     ///
     /// Throws if the index lacks a row.
     private func copy(

@@ -28,7 +28,7 @@ package enum StoreBackup {
     /// The suffix of an unfinished backup's temporary name.
     static let suffix = ".unfinished"
     /// The maximum number of attempts; an attempt fails if segments after the copied position are
-    /// removed meanwhile.
+    /// removed while it runs.
     static let attempts = 5
 
     /// Makes a backup at a path that must not exist.

@@ -6,8 +6,8 @@ struct DerivedChecker {
     private let store: StoreView
     /// Whether folded texts can be checked.
     ///
-    /// Texts folded with other Unicode tables can't be checked; the daemon folds them again, and
-    /// logs a failure to do so.
+    /// Texts folded with different Unicode tables can't be checked; the daemon folds them again,
+    /// and logs a failure to do so.
     private let checksFolded: Bool
 
     init(_ graph: CheckedGraph, _ store: StoreView, checksFolded: Bool) {
