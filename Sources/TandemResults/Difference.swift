@@ -2,11 +2,11 @@ extension ResultsChange {
     /// Returns the change from one state of the sections to another, or nil if there is none.
     ///
     /// The method is used after refetches, reconnects, several transactions at once, and the
-    /// recovery from a failure. The rules are those of an edit. Numbers in `changed` that occur in
-    /// both states are reported once: as moves if they are out of order with the rest, otherwise as
-    /// updates. Other numbers are reported only if they are inserted or deleted, or if they are out
-    /// of order with each other, as after a change of the sort order. Cost: O(n log n) at worst,
-    /// O(n) usually.
+    /// recovery from a failure. The rules are the same as for an edit. Numbers in `changed` that
+    /// occur in both states are reported once: as moves if they are out of order with the rest,
+    /// otherwise as updates. Other numbers are reported only if they are inserted or deleted, or if
+    /// they are out of order with each other, as after a change of the sort order. Cost: O(n log n)
+    /// at worst, O(n) usually.
     ///
     /// - Parameters:
     ///   - old: The sections before; no name and no number occurs twice.

@@ -4,9 +4,9 @@ import TandemQuery
 /// A short sorted run of rows, stored in columns, with all keys in one buffer.
 ///
 /// The common prefix of all keys is stored once, at the beginning of the buffer. In a list that is
-/// ordered by its sections, it covers most of the section's part of the key. Because the rows are
-/// sorted, it is the common prefix of the first and the last key. Inserting a row whose key lacks
-/// the prefix shortens the prefix and rewrites the buffer.
+/// ordered by its sections, the prefix contains most of the section's part of the key. Because the
+/// rows are sorted, this prefix is the common prefix of the first and the last key. Inserting a row
+/// whose key lacks the prefix shortens the prefix and rewrites the buffer.
 struct Leaf: Sendable {
     /// The maximum number of rows, small enough that shifting them takes only tens of nanoseconds.
     static let capacity = 128
@@ -217,7 +217,7 @@ struct Leaf: Sendable {
         checkInvariants()
     }
 
-    /// Returns the rows from an index on, without their sections' names.
+    /// Returns the rows at and after an index, without their sections' names.
     func rows(from start: Int) -> [ResultRow] {
         (start..<count).map { at in
             ResultRow(number: number(at), entityTag: tag(at), sortKey: key(at))

@@ -152,7 +152,8 @@ struct LeafTable: Sendable {
         return enter(from: 0, 0)
     }
 
-    /// Adds the numbers of the rows from a location on to `home`, which must have room for them.
+    /// Adds the numbers of the rows at and after a location to `home`, which must have room for
+    /// them.
     ///
     /// Returns false if a number occurs twice.
     mutating func enter(from first: Int, _ start: Int) -> Bool {
@@ -176,7 +177,7 @@ struct LeafTable: Sendable {
 
     /// Makes sure that `home` has capacity for `more` rows.
     ///
-    /// If there is not enough, `room` receives the required total number of rows, and returns the
+    /// If capacity has to be added, `room` is called with the total number of rows, and returns the
     /// numbers of rows and leaves for which to reserve capacity.
     mutating func reserve(_ more: Int, _ room: (Int) -> (rows: Int, leaves: Int)) {
         if home.hasRoom(for: more) { return }

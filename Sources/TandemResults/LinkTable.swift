@@ -44,7 +44,7 @@ import Algorithms
 
     private var blocks: [LinkBlock] = []
     private var freeBlocks: [Int] = []
-    /// The blocks with links, in the order of their links.
+    /// The blocks with links, sorted by their links.
     private var order: [UInt32] = []
     private var home = NumberTable()
 

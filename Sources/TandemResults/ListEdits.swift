@@ -1,4 +1,4 @@
-/// The effect of one merged change on a list: the rows that leave it, enter it or changed.
+/// The effect of one merged change on a list: the rows that leave it, enter it or change.
 ///
 /// A row in `upserted` that is already in the list counts as changed. It is reported once, as a
 /// move or an update, even if its sort key and section are unchanged; omit rows that did not
@@ -10,12 +10,12 @@
 package struct ListEdits: Hashable, Sendable {
     /// The numbers of rows that leave the list.
     package var removed: [UInt64]
-    /// The rows that enter, or that stay, with their new sort key and section.
+    /// The rows that enter the list or stay in it, with their new sort key and section.
     package var upserted: [ResultRow]
     /// The numbers of rows that changed, but kept their sort key and section.
     ///
-    /// The effect is that of rows in `upserted` with the same sort key and section as in the list.
-    /// A number that is not in the list, or is in `removed` or `upserted`, is ignored.
+    /// These numbers have the same effect as rows in `upserted` with an unchanged sort key and
+    /// section. A number that is not in the list, or is in `removed` or `upserted`, is ignored.
     package var unmoved: [UInt64]
     /// The reasons for changes, by number; rows without an entry have no reason.
     package var reasons: [UInt64: ChangeReason]

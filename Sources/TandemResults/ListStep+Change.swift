@@ -59,7 +59,7 @@ extension ListStep {
     /// Decides which sections stay.
     ///
     /// Sections with a row that is not movable must stay. A longest run of the other sections that
-    /// is in order with them stays, too.
+    /// is in order with them also stays.
     private mutating func chooseSections() {
         let loose = touched.indices.filter { touched[$0].isLoose }
         for at in touched.indices where touched[at].oldIndex != nil {

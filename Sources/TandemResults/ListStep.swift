@@ -3,7 +3,8 @@
 ///
 /// Cost: O(k log n) for k edited rows in a list of n rows. A row is *loose* (movable) if its sort
 /// key, section or entity differs, or if it is inserted or deleted. All other rows are in order
-/// with each other before and after. A section is loose if all its rows were loose.
+/// with each other both before and after the edit. A section is loose if all the rows that it had
+/// before the edit are.
 struct ListStep {
     struct RowLocation {
         var slot: Int

@@ -78,7 +78,7 @@ struct PackedNumbers: Sendable {
         self = PackedNumbers((0..<count).map { self[$0] } + (0..<other.count).map { other[$0] })
     }
 
-    /// Removes all numbers from an index on, and returns them as a new array.
+    /// Removes the numbers at and after an index, and returns them as a new array.
     mutating func split(at: Int) -> PackedNumbers {
         let upper = PackedNumbers((at..<count).map { self[$0] })
         if whole.isEmpty { low.removeSubrange(at...) } else { whole.removeSubrange(at...) }

@@ -28,7 +28,8 @@ public struct ResultsChange: Hashable, Sendable {
         case delete(number: UInt64, tag: UInt16, from: ResultsIndexPath)
         /// The object changed, and moves to another index or section.
         case move(number: UInt64, tag: UInt16, from: ResultsIndexPath, to: ResultsIndexPath)
-        /// The object changed; `to` is its path afterwards, which neighbours may have shifted.
+        /// The object changed; `to` is its path after the change, which may be shifted by other
+        /// rows.
         case update(number: UInt64, tag: UInt16, from: ResultsIndexPath, to: ResultsIndexPath)
     }
 

@@ -8,7 +8,7 @@ extension RowStore {
         // The limit allows for several leaves in a section.
         guard Invariants.walk(count, upTo: 300) else { return }
         sections.checkAllSections()
-        assert(sectionsAreSorted, "The sections with rows are in the order of their first rows.")
+        assert(sectionsAreSorted, "The sections with rows are sorted by their first rows.")
         assert(leavesFitSections, "Each leaf has rows and belongs to one section, or is free.")
         leaves.checkAllRows()
     }

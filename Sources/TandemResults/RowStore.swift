@@ -2,7 +2,7 @@ import Algorithms
 
 /// The rows of a list, by section; each section is a sequence of leaves.
 ///
-/// Invariants between edits, also while sections are out of order (``checkAllRows()``):
+/// Invariants between edits, even while sections are out of order (``checkAllRows()``):
 /// - A section's leaves are not empty, and all its rows are sorted by key, then number.
 /// - The sections with rows are sorted by their first row.
 ///
@@ -286,7 +286,7 @@ struct RowStore: Sendable {
         return index
     }
 
-    /// Inserts the first row of a section, and adds the section to the order.
+    /// Inserts the first row of a section, and adds the section to the section order.
     private mutating func insertFirst(_ row: ResultRow, in slot: Int) {
         assert(
             sections.slots[slot].leaves.isEmpty, "A section without rows has no leaves.")
@@ -296,8 +296,8 @@ struct RowStore: Sendable {
         sections.addRows(1, toSection: index)
     }
 
-    /// Inserts a section into the order at the index that its first row determines, and returns the
-    /// index.
+    /// Inserts a section into the section order at the index determined by its first row, and
+    /// returns the index.
     private mutating func enterOrder(_ slot: Int) -> Int {
         let index = sections.order.partitioningIndex {
             !firstRow(of: Int($0.slot), precedesFirstRowOf: slot)

@@ -1,8 +1,8 @@
 /// The sections of a list: their names, leaves and counts, and the order of those with rows.
 ///
 /// A section keeps its slot while it has rows. A list without sections has only slot 0, which is
-/// always in the order. The table does not compare rows: the owner finds the index of a section in
-/// the order.
+/// always in `order`. The table does not compare rows: the owner determines the index of a
+/// section in `order`.
 struct SectionTable: Sendable {
     /// A leaf of a section, and its number of rows.
     struct LeafRef: Sendable {
@@ -10,7 +10,7 @@ struct SectionTable: Sendable {
         var count: UInt32
     }
 
-    /// A section in the order, and its number of rows.
+    /// A section in `order`, and its number of rows.
     struct SectionRef: Sendable {
         var slot: UInt32
         var count: UInt32
@@ -20,7 +20,7 @@ struct SectionTable: Sendable {
         var name: String
         var leaves: [LeafRef] = []
         var count = 0
-        /// The last known index of the section in the order; verified before use.
+        /// The last known index of the section in `order`; verified before use.
         var hint = 0
         /// The index in a step's `touched`; verified before use.
         var touched = 0
@@ -80,11 +80,11 @@ struct SectionTable: Sendable {
         assert(named.count == order.count, "Every named section has rows.")
     }
 
-    /// Records a section's index in the order as a hint.
+    /// Records a section's index in `order` as a hint.
     mutating func setHint(_ index: Int, of slot: Int) {
         assert(
             index < order.count && order[index].slot == UInt32(slot),
-            "A section with rows is in the order.")
+            "A section with rows is in `order`.")
         if slots[slot].hint != index { slots[slot].hint = index }
     }
 
@@ -93,7 +93,7 @@ struct SectionTable: Sendable {
 
     // MARK: Rows and leaves
 
-    /// Changes the number of rows of the section at an index in the order.
+    /// Changes the number of rows of the section at an index in `order`.
     mutating func addRows(_ count: Int, toSection index: Int) {
         let slot = Int(order[index].slot)
         slots[slot].count += count
@@ -125,15 +125,15 @@ struct SectionTable: Sendable {
 
     // MARK: The order
 
-    /// Inserts a section with rows into the order at an index.
+    /// Inserts a section with rows into `order` at an index.
     mutating func enter(_ slot: Int, at index: Int) {
-        assert(isSectioned, "The only section of a list without sections stays in the order.")
+        assert(isSectioned, "The only section of a list without sections stays in `order`.")
         let ref = SectionRef(slot: UInt32(slot), count: UInt32(slots[slot].count))
         order.insert(ref, at: index)
         slots[slot].hint = index
     }
 
-    /// Removes the section at an index from the order.
+    /// Removes the section at an index from `order`.
     mutating func leave(at index: Int) { order.remove(at: index) }
 
     /// Removes the section at an index, which must have no rows, and keeps its slot until
@@ -154,15 +154,15 @@ struct SectionTable: Sendable {
             isSectioned || order[0].count == UInt32(total), "The only section has all rows.")
     }
 
-    /// Asserts that the order lists the sections with rows, with their counts.
+    /// Asserts that `order` lists the sections with rows, with their counts.
     func checkAllSections() {
         assert(
             order.allSatisfy { Int($0.count) == slots[Int($0.slot)].count },
-            "The order has the count of each section.")
+            "`order` has the count of each section.")
         let withRows = slots.indices.filter { slots[$0].count > 0 }
         assert(
             !isSectioned || Set(order.map { Int($0.slot) }) == Set(withRows),
-            "The order consists of the sections with rows.")
+            "`order` consists of the sections with rows.")
         assert(
             slots.allSatisfy { $0.leaves.reduce(0) { $0 + Int($1.count) } == $0.count },
             "A section has as many rows as its leaves.")
@@ -170,8 +170,8 @@ struct SectionTable: Sendable {
 }
 
 extension Array {
-    /// Returns the sum of the counts before an index, from the nearer end; `total` is the sum of
-    /// all counts.
+    /// Returns the sum of the counts before an index, computed from the nearer end; `total` is the
+    /// sum of all counts.
     @inline(__always)
     fileprivate func sum(before index: Int, of total: Int, _ size: (Element) -> UInt32) -> Int {
         withUnsafeBufferPointer { all in

@@ -4,8 +4,8 @@ extension SectionedList {
     /// Returns the objects in a range of the whole list, in order; the range is clamped to the
     /// list.
     ///
-    /// For many objects, this is faster than looking up each object by its offset. Cost: O(range),
-    /// and a search for its start.
+    /// For many objects, this is faster than looking up each object by its offset. Cost: a search
+    /// for the start of the range, then O(range).
     ///
     ///     list.references(in: 0..<list.count)
     package func references(in range: Range<Int>) -> [ObjectReference] {
