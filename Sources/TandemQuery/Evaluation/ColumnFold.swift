@@ -130,7 +130,7 @@ package struct ColumnFold {
         return keyed.map(\.group)
     }
 
-    /// Returns whether a column has a double; sums of integers become doubles only if they
+    /// Returns whether a column contains a double; sums of integers become doubles only if they
     /// overflow.
     private func hasDoubles(_ column: Int) -> Bool {
         groups.contains { if case .double = $0.cells[column].whole { true } else { false } }

@@ -4,7 +4,8 @@ package import TandemModel
 package struct CompiledColumns: Sendable {
     /// The columns as declared.
     package let columns: FetchColumns
-    /// The request for the objects; its refresh key paths are those of the columns and groups.
+    /// The request for the objects; its refresh key paths are the key paths of the columns and
+    /// groups.
     package let objects: CompiledRequest
     let request: FetchDescriptor
     /// The index of each column's value among the key paths; nil for the number of objects.

@@ -12,7 +12,7 @@ extension PredicateCompiler {
                 throw resolver.model.unknownEntity(id.entity)
             }
             return (.constant(.reference(reference)), .object)
-        case .list: throw Self.invalid("a list is only possible after IN or BETWEEN")
+        case .list: throw Self.invalid("a list is only allowed after IN or BETWEEN")
         case .keyPath(let names):
             guard !names.isEmpty else { throw Self.invalid("expected a key path") }
             let path = try resolver.path(names, usage)

@@ -127,7 +127,7 @@ struct PredicateCompiler {
         _ comparison: Comparison, _ type: OperandType
     ) throws(TandemError) -> ComparisonNode.Right {
         if case .list = comparison.right {
-            throw Self.invalid("a list is only possible after IN or BETWEEN")
+            throw Self.invalid("a list is only allowed after IN or BETWEEN")
         }
         let right = try operand(comparison.right, like: type)
         guard case .constant(let value) = right else { return .operand(right) }

@@ -25,7 +25,7 @@ package struct SlotConstraint: Hashable, Sendable {
         case equals(Value)
         /// The slot has one of these values, which are distinct and not null.
         case anyOf([Value])
-        /// The slot has a value between these bounds, and not null.
+        /// The slot has a non-null value between these bounds.
         case range(lower: Bound?, upper: Bound?)
         /// The slot has a text with this prefix.
         case prefix(String)

@@ -109,7 +109,7 @@ extension QueryExpression {
         case .keyPath(let names): .keyPath(names + [name])
         case .selfObject: .keyPath([name])
         case .variable(let variable, let path): .variable(variable, path: path + [name])
-        // The `@count` of a group can be followed by a property, that of a relationship can't.
+        // The `@count` of a group can be followed by a property, but that of a relationship can't.
         case .aggregate(.count, let collection, _) where collection != .keyPath([]): nil
         case .aggregate(let aggregate, let collection, let path):
             .aggregate(aggregate, of: collection, path: path + [name])

@@ -6,7 +6,7 @@ extension ObjectPredicate {
     ///
     /// Throws ``TandemError`` with `invalidPredicate`, whose message says what was expected, and
     /// whose offset is in UTF-8 bytes. Throws `limitExceeded` for a predicate beyond
-    /// ``maximumDepth`` or ``maximumNodes``. Cost: linear in the text.
+    /// ``maximumDepth`` or ``maximumNodes``. Cost: linear in the length of the text.
     ///
     ///     let nearby = try ObjectPredicate(
     ///         format: "team.name ==[c] %@ AND SUBQUERY(games, $g, $g.goals > 2).@count > 0",
@@ -23,9 +23,9 @@ extension ObjectPredicate {
 /// A recursive-descent parser with the levels `OR`, `AND`, `NOT`, comparison, `+ -`, `* /` and
 /// primary.
 ///
-/// Parentheses can contain a predicate or an expression, which is known only at the closing
-/// parenthesis. Every level therefore returns an ``Item``, and the level above checks its kind, so
-/// nothing is parsed twice.
+/// Parentheses can contain a predicate or an expression; which of the two is known only at the
+/// closing parenthesis. Every level therefore returns an ``Item``, and the level above checks its
+/// kind, so nothing is parsed twice.
 struct PredicateParser {
     enum Item {
         case predicate(ObjectPredicate)

@@ -1,7 +1,7 @@
 /// A request for the objects of an entity that match a predicate, in a given order.
 ///
-/// Objects with equal sort keys are in the order of their numbers, as are all objects if there are
-/// no sort keys.
+/// Objects with equal sort keys are ordered by number, as are all objects if there are no sort
+/// keys.
 @usableFromInline package struct FetchDescriptor: Hashable, Sendable {
     /// The entity's name.
     package var entity: String

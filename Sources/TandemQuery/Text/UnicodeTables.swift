@@ -1,7 +1,8 @@
-/// The Unicode tables with which this program folds and orders texts: those of its Swift version.
+/// The Unicode tables with which this program folds and orders texts, provided by its Swift
+/// version.
 ///
 /// Persistent data with folded texts is stamped with the version, and rebuilt by a program with
-/// other tables. Two versions differ only in characters that the older one lacks: Unicode
+/// different tables. Two versions differ only in characters that the older one lacks: Unicode
 /// guarantees stable folding and digit values for all other characters.
 package enum UnicodeTables {
     /// The version, such as `16.0`: the age of the newest character.
