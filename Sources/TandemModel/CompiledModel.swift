@@ -13,7 +13,7 @@ public final class CompiledModel: Sendable {
     package let hash: StableHash
     /// The version of the model, which increases by one with every model installed; rows carry it.
     package let version: UInt16
-    /// The entities in the order of their names.
+    /// The entities, sorted by name.
     public let entities: [CompiledEntity]
     /// All numbers assigned so far, by key, including those that are no longer used.
     package let identifiers: [String: UInt16]
@@ -156,7 +156,7 @@ public final class CompiledEntity: Sendable {
     package let version: UInt16
     /// This entity and its ancestors, nearest first.
     package let ancestors: [EntityTag]
-    /// This entity and its subentities at all levels, in the order of tags.
+    /// This entity and its subentities at all levels, sorted by tag.
     package let descendants: [EntityTag]
     /// The properties, inherited ones included; the index is the slot.
     public let properties: [CompiledProperty]

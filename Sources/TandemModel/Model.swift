@@ -109,7 +109,7 @@ public struct Attribute: Property {
     public var minimum: NumberLimit?
     /// The maximum value; for texts and data, the maximum length.
     public var maximum: NumberLimit?
-    /// A regular expression that a whole string or URL has to match; see ``TextPattern``.
+    /// A regular expression that the whole string or URL has to match; see ``TextPattern``.
     public var pattern: String?
     /// The derivation from another property; nil for an attribute that can be set.
     public var derived: Derivation?

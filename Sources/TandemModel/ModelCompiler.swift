@@ -1,7 +1,7 @@
 /// A compiler that assigns numbers and slots to a validated model.
 ///
-/// Entities, links and indexes without a number are numbered in the order of their names, so the
-/// result depends only on the model and the numbers assigned before.
+/// Entities, links and indexes without a number are numbered in order of their names, so the result
+/// depends only on the model and the numbers assigned before.
 struct ModelCompiler {
     let model: Model
     let version: UInt16

@@ -123,7 +123,7 @@ public struct ModelDifference: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension Model {
-    /// Returns all differences to `next`, in the order of names, after applying rename hints.
+    /// Returns all differences to `next`, sorted by name, after applying rename hints.
     ///
     /// A change of hints alone is not a difference.
     /// - Parameters:

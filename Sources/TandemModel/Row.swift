@@ -63,7 +63,7 @@ import FoundationEssentials
         withView { $0.value(slot, in: entity) }
     }
 
-    /// Returns the blobs that data and text columns refer to, in the order of the slots.
+    /// Returns the blobs that data and text columns refer to, in slot order.
     ///
     /// Cost: reads the end of each such column.
     package func blobs(in entity: CompiledEntity) -> [BlobReference] {

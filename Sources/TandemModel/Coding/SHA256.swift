@@ -42,8 +42,8 @@ struct SHA256 {
         }
     }
 
-    /// Returns the padded rest of the bytes: the rest, a one bit, zeros, and the length in bits as
-    /// the last eight bytes of a block.
+    /// Returns the remaining bytes with padding: a one bit, zeros, and the length in bits as the
+    /// last eight bytes of a block.
     private static func padded(_ rest: ArraySlice<UInt8>, length: Int) -> [UInt8] {
         var last = Array(rest) + [0x80]
         while last.count % 64 != 56 { last.append(0) }

@@ -54,7 +54,7 @@ public struct MigrationReport: Hashable, Sendable {
     /// The maximum number of objects named for one problem.
     package static let objectsNamed = 10
 
-    /// The differences, in the order of names.
+    /// The differences, sorted by name.
     public var items: [Item] = []
     /// The new rules that stored objects violate; if there are any, the change is rejected.
     public var problems: [Problem] = []

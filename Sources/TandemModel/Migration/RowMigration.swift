@@ -19,7 +19,7 @@ package struct RowMigration: Sendable {
     /// The derived attributes that have to be recomputed from ``values(of:)``.
     package let derives: [CompiledDerivation]
 
-    /// Creates the migration of an entity's rows to the same entity of another model.
+    /// Creates the migration of an entity's rows to the same entity of a different model.
     package init(
         from old: CompiledEntity, to new: CompiledEntity, dropped: Set<EntityTag> = []
     ) {

@@ -3,7 +3,7 @@ extension EncodedTransaction {
     package struct Touched: Hashable, Sendable {
         /// The tags of the changed entities, without duplicates; 0 for a model.
         package var entities: [EntityTag]
-        /// The numbers of the changed objects, in the order of their entities.
+        /// The numbers of the changed objects, grouped by entity.
         package var objects: [ObjectNumber]
         /// The time of the save, in microseconds since 1970.
         package var time: Int64
