@@ -11,7 +11,8 @@ public final class CompiledModel: Sendable {
     public let model: Model
     /// The hash of the declared model.
     package let hash: StableHash
-    /// The version of the model, which increases by one with every model installed; rows carry it.
+    /// The version of the model, which increases by one with every installed model and is stored in
+    /// every row.
     package let version: UInt16
     /// The entities, sorted by name.
     public let entities: [CompiledEntity]
@@ -150,9 +151,9 @@ public final class CompiledModel: Sendable {
 public final class CompiledEntity: Sendable {
     /// The name.
     public let name: String
-    /// The number of this entity in the store.
+    /// The number that identifies the entity in the store.
     public let tag: EntityTag
-    /// The version of its model, which rows of the entity carry.
+    /// The version of the entity's model, which is stored in every row.
     package let version: UInt16
     /// This entity and its ancestors, nearest first.
     package let ancestors: [EntityTag]
@@ -337,8 +338,8 @@ public final class CompiledProperty: Sendable {
     package let inverseSlot: Int
     /// Whether the inverse is to-many.
     package let inverseToMany: Bool
-    /// The number of this relationship's links in the store; 0 for a to-one relationship, which is
-    /// in the row.
+    /// The id of the relationship's links in the store; 0 for a to-one relationship, which is
+    /// stored in the row.
     package let linkID: UInt16
 
     /// Whether the relationship is to-many.

@@ -196,7 +196,7 @@ package struct RowShape: Sendable {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Returns whether both have the same bytes, compared eight at a time.
+    /// Returns whether both buffers have the same bytes, compared eight at a time.
     fileprivate func hasSameBytes(as other: UnsafeRawBufferPointer) -> Bool {
         guard count == other.count else { return false }
         var at = 0

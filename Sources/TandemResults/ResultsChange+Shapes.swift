@@ -2,7 +2,7 @@
 package struct ResultsSnapshot: Hashable, Sendable {
     /// The sections by name, with the numbers of their objects.
     package var sections: [SectionIDs]
-    /// The objects to reload: all that changed and were in the list before, including moved ones.
+    /// The objects to reload: all that changed and were already in the list, including moved ones.
     package var reloaded: [UInt64]
 
     /// Creates a snapshot.

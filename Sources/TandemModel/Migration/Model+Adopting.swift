@@ -1,6 +1,5 @@
 extension Model {
-    /// Returns the model with all declarations of `declared` and those of this model that
-    /// `declared` lacks.
+    /// Returns the model with the declarations of both this model and `declared`.
     ///
     /// An app that declares only part of the model therefore does not remove the rest. If both
     /// models have a declaration, that of `declared` takes precedence;

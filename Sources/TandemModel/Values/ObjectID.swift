@@ -1,7 +1,7 @@
 /// The number of an object, unique in the store over all entities and never reused.
 public typealias ObjectNumber = UInt64
 
-/// The number of an entity in the rows, links and change sets of a store.
+/// The number that identifies an entity in the rows, links and change sets of a store.
 public typealias EntityTag = UInt16
 
 /// A reference to an object as rows and links store it: entity tag and number, 10 bytes.
@@ -18,7 +18,7 @@ public struct ObjectReference: Hashable, Sendable, Comparable {
         self.number = number
     }
 
-    /// Compares by number, which breaks ties everywhere.
+    /// Compares by number, the tie-breaker of every order.
     @inlinable
     public static func < (a: ObjectReference, b: ObjectReference) -> Bool { a.number < b.number }
 }
@@ -69,7 +69,7 @@ public struct ObjectID: Hashable, Sendable, Comparable, LosslessStringConvertibl
     /// Returns the id as a URI, `tandem://STORE-UUID/Team/33`.
     public func uriRepresentation(store: String) -> String { "tandem://\(store)/\(description)" }
 
-    /// Compares by number, which breaks ties in every list.
+    /// Compares by number, the tie-breaker of every order.
     public static func < (a: ObjectID, b: ObjectID) -> Bool { a.number < b.number }
 
     /// Returns whether the numbers are equal, which is sufficient: a number occurs only once in a

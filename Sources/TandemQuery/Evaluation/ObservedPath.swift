@@ -40,7 +40,7 @@ package struct ObservedPath: Hashable, Sendable {
 
 /// One relationship of an ``ObservedPath``.
 package struct ObservedHop: Hashable, Sendable {
-    /// The declared entity before the hop; objects of its subentities occur too.
+    /// The declared entity before the hop; the objects may also belong to its subentities.
     package var owner: EntityTag
     /// The relationship.
     package var slot: Int

@@ -207,7 +207,7 @@ package final class Store: StoreView {
         try loadState()
     }
 
-    /// Moves the store to another epoch of its log; durable on return.
+    /// Sets the epoch of the store; durable on return.
     package func setEpoch(_ epoch: UInt32) throws(StoreError) {
         identity.epoch = epoch
         try current.put(tables.meta, MetaKey.identity.key, identity.bytes)

@@ -110,9 +110,9 @@ extension LMDBEnvironment {
 package struct StoreReaders: Hashable, Sendable {
     /// The number of open read transactions.
     package var count: Int
-    /// The number of the last commit.
+    /// The id of the last commit.
     package var lastCommit: UInt64
-    /// The number of the oldest commit that a reader sees.
+    /// The id of the oldest commit that a reader sees.
     ///
     /// Pages freed after it can't be reused while that reader exists.
     package var oldestCommit: UInt64
