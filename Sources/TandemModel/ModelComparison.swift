@@ -8,7 +8,7 @@ struct ModelComparison {
     private static let isStricter = "stored objects must satisfy it"
     private static let isRelaxed = "a relaxed rule"
     private static let isAnotherRule = "apps with the old model rely on the old rule"
-    private static let leadsElsewhere = "drop it, and add another relationship with another name"
+    private static let leadsElsewhere = "drop it, and add a relationship with a different name"
 
     init(base: Model, next: Model) {
         self.base = base
@@ -42,7 +42,7 @@ struct ModelComparison {
             found.append(
                 ModelDifference(
                     new.name, nil, .parent, from: old.parent, to: new.parent, .impossible,
-                    "objects keep their superentities; add another entity"))
+                    "objects keep their superentities; add a new entity"))
         }
         for name in Set(old.ownNames).union(new.ownNames).sorted() {
             found += compare(name, old, new)
@@ -121,7 +121,7 @@ struct ModelComparison {
             let way = ValueConversion(from: old.type, to: new.type)
             found.add(
                 .type, old.type.rawValue, new.type.rawValue, way == nil ? .impossible : .loses,
-                way?.summary ?? "there is no conversion; add another attribute with another name")
+                way?.summary ?? "there is no conversion; add an attribute with a different name")
         }
         found.addOptional(old.optional, new.optional)
         if old.defaultValue != new.defaultValue {

@@ -126,7 +126,7 @@ import Algorithms
         return step
     }
 
-    /// Asserts that blocks, order and `home` are consistent with each other; called after every
+    /// Asserts that `blocks`, `order` and `home` are consistent with each other; called after every
     /// change.
     private func checkInvariants() {
         assert(

@@ -28,8 +28,7 @@ public struct ResultsChange: Hashable, Sendable {
         case delete(number: UInt64, tag: UInt16, from: ResultsIndexPath)
         /// The object changed, and moves to another index or section.
         case move(number: UInt64, tag: UInt16, from: ResultsIndexPath, to: ResultsIndexPath)
-        /// The object changed; `to` is its path after the change, which may be shifted by other
-        /// rows.
+        /// The object changed; `to` is its path after the change, possibly shifted by other rows.
         case update(number: UInt64, tag: UInt16, from: ResultsIndexPath, to: ResultsIndexPath)
     }
 

@@ -160,7 +160,7 @@ extension RowStore {
             for row in rows { last[row.number] = row }
             builder = RowStoreBuilder(sectioned: sectioned)
             let isUnique = builder.fill(with: last.values.sorted { $0.precedes($1) })
-            assert(isUnique, "Only the last row of each number is used.")
+            assert(isUnique, "Only the last row with each number is used.")
         }
         self = builder.store
     }

@@ -364,7 +364,8 @@ package final class Store: StoreView {
 
     /// Returns all consumers, sorted by name.
     ///
-    /// Throws `damaged` if any can't be read, so that no segment that it may need is removed.
+    /// Throws `damaged` if any consumer can't be read, so that no segment that it may need is
+    /// removed.
     package func consumers() throws(StoreError) -> [Consumer] { try consumerTable.all(current) }
 
     /// Returns the consumer with a name, or nil if there is none.
