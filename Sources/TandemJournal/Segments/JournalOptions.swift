@@ -41,7 +41,7 @@ public struct JournalOptions: Sendable {
     public init() {}
 }
 
-/// The findings and actions when a journal was opened.
+/// The outcome of opening a journal: its bounds, and the repairs that recovery made.
 public struct RecoveryReport: Hashable, Sendable {
     /// Whether the log was created.
     public var created = false

@@ -93,7 +93,7 @@ final class SegmentFile {
         guard header.firstPosition <= SegmentFormat.lastPosition - UInt64(header.count),
             header.batchNumber < SegmentFormat.lastPosition
         else {
-            return .bad("batch \(header.batchNumber) has the position \(header.firstPosition)")
+            return .bad("batch \(header.batchNumber) at position \(header.firstPosition) is out of range")
         }
         return Self.check(header, chain)
     }
