@@ -93,7 +93,8 @@ final class SegmentFile {
         guard header.firstPosition <= SegmentFormat.lastPosition - UInt64(header.count),
             header.batchNumber < SegmentFormat.lastPosition
         else {
-            return .bad("batch \(header.batchNumber) at position \(header.firstPosition) is out of range")
+            return .bad(
+                "batch \(header.batchNumber) at position \(header.firstPosition) is out of range")
         }
         return Self.check(header, chain)
     }
