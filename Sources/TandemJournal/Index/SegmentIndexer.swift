@@ -156,7 +156,8 @@ final class IndexWork: Sendable {
 
     private func next() -> JournalSegment? {
         guarded.withLock { state in
-            assert(state.isRunning, "Segments are taken by the one thread that was begun.")
+            assert(
+                state.isRunning, "Only the thread that was started takes segments from the queue.")
             guard !state.isCancelled, !state.queue.isEmpty else {
                 state.isRunning = false
                 return nil

@@ -54,10 +54,8 @@ public struct RecoveryReport: Hashable, Sendable {
     /// Whether the epoch was raised, because transactions acknowledged with relaxed durability may
     /// be missing.
     public var raisedEpoch = false
-    /// A message about segments that are missing at the beginning although retention did not remove
-    /// them; nil if there are none.
-    ///
-    /// It includes the remedy.
+    /// A message, with the remedy, about segments that are missing at the beginning although
+    /// retention did not remove them; nil if there are none.
     public var missing: String?
 
     /// Creates an empty report.
