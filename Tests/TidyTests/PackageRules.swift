@@ -1,6 +1,6 @@
 /// The checks of the package as a whole.
 enum PackageRules {
-    /// Returns a finding for each name that is missing on the top level or does not belong there.
+    /// Returns a finding for each name that is missing at the top level or does not belong there.
     static func topLevel(_ names: [String]) -> [Finding] {
         Set(names).symmetricDifference(Layout.topLevel).sorted().map { name in
             let isMissing = Layout.topLevel.contains(name)

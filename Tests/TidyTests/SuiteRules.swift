@@ -1,4 +1,4 @@
-/// The rule that every suite exists that is listed on the page of names shared with Core Data.
+/// The rule that every suite listed on the page of names shared with Core Data exists.
 enum SuiteRules {
     static let page = "Client/Tandem/Tandem.docc/SameNames.md"
 
