@@ -36,7 +36,7 @@ enum SuiteRules {
             declared.insert(String(rest.prefix { $0.isLetter || $0.isNumber }))
         }
         return namedSuites(page).filter { !declared.contains($0.name) }.map {
-            Finding(path: SuiteRules.page, line: $0.line, message: "no suite is \($0.name)")
+            Finding(path: SuiteRules.page, line: $0.line, message: "there is no suite \($0.name)")
         }
     }
 }

@@ -29,9 +29,9 @@ final class SoakWorld {
         let life: Int
         /// The journal's end at the time of the stop.
         let position: UInt64
-        /// The recorded bytes after which the watcher's buffers are full.
+        /// The number of recorded bytes at which the watcher's buffers are full.
         let bytes: Int
-        /// The newest segment at that time.
+        /// The newest segment when the watcher's buffers were full.
         var segment: String?
     }
     private var stopped: Stop?
