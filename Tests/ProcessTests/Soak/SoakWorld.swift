@@ -22,7 +22,7 @@ final class SoakWorld {
     let files = RealFileSystem()
     private let clock = SystemClock()
     private var sizes = SoakSizes()
-    /// A stop of a watcher until its history has expired.
+    /// A watcher that is stopped until its history has expired.
     struct Stop {
         let watcher: SoakWatcher
         /// The number of the watcher's earlier lives.

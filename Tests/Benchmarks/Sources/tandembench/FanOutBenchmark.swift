@@ -111,7 +111,7 @@ struct FanOutBenchmark {
     }
 }
 
-/// Saves one changed content at a time, and reads the daemon's status.
+/// Saves one changed content object at a time, and reads the daemon's status.
 @MainActor
 final class ChangeSaver {
     private let container: PersistentContainer
