@@ -1,6 +1,6 @@
 import TandemIO
 
-/// An iterator over the batches of a journal, across segments and past damage.
+/// An iterator over the batches of a journal, which continues across segments and after damage.
 ///
 /// The owner holds the position of the next entry; the finder advances it past data that can't be
 /// read.
@@ -149,7 +149,7 @@ struct BatchFinder {
         return try open(first, following: segments.first { $0 > first }, &position)
     }
 
-    /// Opens a segment; an unreadable header is a gap up to the next segment.
+    /// Opens a segment; if its header is unreadable, reports a gap up to the next segment.
     private mutating func open(
         _ first: UInt64, following: UInt64?, _ position: inout UInt64
     ) throws(JournalError) -> Step {

@@ -40,7 +40,7 @@ struct OpenSegment {
         batch.seal(after: chain, salt: salt)
     }
 
-    /// Writes a batch at ``end``, without moving it.
+    /// Writes a batch at ``end``, and leaves ``end`` unchanged.
     func write(_ frame: [UInt8]) throws(IOError) {
         assert(hasRoom(for: frame.count), "The reserved segment has room for the batch.")
         try file.write(frame, at: end)

@@ -156,7 +156,7 @@ struct Recovery {
                 assert(
                     header.batchNumber == chain.batchNumber
                         && header.firstPosition == chain.position,
-                    "A batch that is read after a chain continues it.")
+                    "A batch that is read with a chain continues that chain.")
                 let first = segment.header.firstPosition
                 index.addMark(segment: first, position: header.firstPosition, offset: offset)
                 lastBatch = (first, offset, header)

@@ -60,11 +60,11 @@ package struct RetentionState {
 package struct RetentionPlan: Hashable {
     /// The bound of the removal: segments that end below this position are removed.
     package var trimBelow: UInt64
-    /// The number of these segments.
+    /// The number of segments to remove.
     package var segments: Int
-    /// The size of these segments in bytes.
+    /// The size of the segments to remove, in bytes.
     package var bytes: UInt64
-    /// Whether a reader still needs any of them.
+    /// Whether a reader still needs any of the segments.
     package var expires: Bool
 
     /// Creates a plan from its components.

@@ -14,7 +14,7 @@ struct Told {
     private(set) var hasConsumer = false
     private var streams: [Int32: DaemonMessageDecoder] = [:]
 
-    /// Creates the knowledge at the beginning of a recording.
+    /// Creates the state at the beginning of a recording.
     init(_ position: UInt64 = 0, numbersBelow: UInt64 = 0) {
         self.position = position
         self.numbersBelow = numbersBelow

@@ -191,15 +191,15 @@ extension Workload {
             if !id.isEmpty, transaction.batch == nil,
                 positions.updateValue(position, forKey: id) != nil
             {
-                violations.append("law 3: the save of \(position) is there twice")
+                violations.append("law 3: the save at \(position) occurs twice")
             }
             for object in transaction.insertedObjects where !objects.insert(object.number).inserted
             {
-                violations.append("number \(object.number) is there twice")
+                violations.append("number \(object.number) occurs twice")
             }
         }
         for (id, position) in answered where positions[id] != position {
-            violations.append("law 3: a save answered with \(position) is not there")
+            violations.append("law 3: a save answered with \(position) is missing")
         }
         let leases = leases.sorted { $0.first < $1.first }
         for (a, b) in zip(leases, leases.dropFirst()) where a.first + UInt64(a.count) > b.first {

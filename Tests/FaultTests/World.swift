@@ -31,7 +31,7 @@ struct World {
     let place: FaultPlace
     private(set) var records: [Recording.Record] = []
     private var workload: Workload
-    /// The knowledge of clients before the recording.
+    /// The positions and numbers that clients knew before the recording.
     private let past: Told
     /// A copy of the files at the beginning, if there were any.
     private let beginning: String?
@@ -130,14 +130,14 @@ struct World {
         let luck: UInt64
     }
 
-    /// Calls `body` with images of random moments, in the order of the recording.
+    /// Calls `body` with crash images at random points of the recording, in order.
     func images(_ count: Int, _ body: (Image) throws -> Void) throws {
         var random = SplitMix64(seed: seed ^ 0xfeed)
         let cuts = (0..<count).map { _ in Int.random(in: 0...records.count, using: &random) }
         try images(at: cuts, nil, body)
     }
 
-    /// Calls `body` with images of the end of each life, without unsynced data.
+    /// Calls `body` with a crash image at the end of each life, without unsynced data.
     func imagesOfEnds(_ body: (Image) throws -> Void) throws {
         let ends = records.indices.filter { if case .restart = records[$0] { true } else { false } }
         try images(at: ends + [records.count], .losesAll, body)

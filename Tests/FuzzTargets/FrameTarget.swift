@@ -48,10 +48,11 @@ enum FrameProperties<Message: WireMessage> {
 
     static func check(_ stream: [UInt8], cut: UInt64) throws {
         let whole = try decode([stream[...]])
-        try hold(try decode(pieces(stream, cut)) == whole, "pieces decode to something else")
+        try hold(
+            try decode(pieces(stream, cut)) == whole, "the stream decodes differently in pieces")
         if stream.count < 300 {
             let bytes = stream.indices.map { stream[$0...$0] }
-            try hold(try decode(bytes) == whole, "single bytes decode to something else")
+            try hold(try decode(bytes) == whole, "the stream decodes differently byte by byte")
         }
     }
 

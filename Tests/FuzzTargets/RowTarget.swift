@@ -28,7 +28,7 @@ enum RowProperties {
     static func check(_ row: Row, _ entity: CompiledEntity) throws {
         let isValid = row.isValid(for: entity)
         guard row.hasShape(of: entity) else {
-            return try hold(!isValid, "a valid row without the shape of one")
+            return try hold(!isValid, "a valid row with an invalid shape")
         }
         let values = row.values(in: entity)
         for slot in entity.properties.indices { read(slot, of: row, entity) }
@@ -57,13 +57,13 @@ enum RowProperties {
         try hold(again.map(bytes) == values.map(bytes), "\(values) became \(again)")
         try hold(
             Row(again, of: entity, version: row.modelVersion) == written,
-            "the same values make another row")
+            "the same values result in a different row")
         for slot in entity.properties.indices {
             let same = written.replacing([(slot, values[slot])], in: entity)
-            try hold(same == written, "slot \(slot) put in again makes another row")
+            try hold(same == written, "replacing slot \(slot) by itself changes the row")
             let other = row.replacing([(slot, .null)], in: entity)
             try hold(other.isValid(for: entity), "a row without slot \(slot) is not valid")
-            try hold(other.isNull(slot, in: entity), "slot \(slot) is still there")
+            try hold(other.isNull(slot, in: entity), "slot \(slot) is not null after its removal")
         }
     }
 

@@ -1,6 +1,6 @@
 public import TandemModel
 
-/// A model of leagues, teams and players, with every type of attribute and kind of relationship.
+/// A model of leagues, teams and players, with every attribute type and every kind of relationship.
 public let sampleModel = Model {
     Entity("League") {
         Attribute("name", .string)

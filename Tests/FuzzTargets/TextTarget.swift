@@ -48,7 +48,8 @@ enum TextProperties {
         _ word: Word?, _ read: (String) -> Word?
     ) throws {
         guard let text = word?.description else { return }
-        try hold(read(text)?.description == text, "`\(text)` was printed and is read otherwise")
+        try hold(
+            read(text)?.description == text, "`\(text)` was printed and parses to another value")
     }
 
     /// Checks that every value that can be read from JSON, as any type, prints as JSON that reads
@@ -60,7 +61,7 @@ enum TextProperties {
             let printed = value.json
             try hold(
                 Value(json: printed, type: type)?.json == printed,
-                "\(value) was printed as \(printed) and is read otherwise")
+                "\(value) was printed as \(printed) and parses to another value")
         }
         guard depth < 4 else { return }
         for part in json.array ?? json.object.map({ Array($0.values) }) ?? [] {

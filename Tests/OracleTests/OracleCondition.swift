@@ -23,14 +23,15 @@ indirect enum OracleCondition {
         case none = "NONE"
     }
 
-    /// An attribute through to-one relationships.
+    /// A comparison of an attribute reached through to-one relationships.
     case compare([OracleWorld.Link], String, Operator, Value)
     case between([OracleWorld.Link], String, Value, Value)
     case among([OracleWorld.Link], String, [Value])
-    /// An attribute through to-one relationships and one to-many relationship.
+    /// A comparison of an attribute reached through to-one relationships and one to-many
+    /// relationship.
     case quantified(Quantifier, [OracleWorld.Link], String, Operator, Value)
     case counted(OracleWorld.Link, Operator, Int64)
-    /// An object that is a member of a to-many relationship.
+    /// The membership of an object in a to-many relationship.
     case member(OracleWorld.Link, UInt64)
     /// A condition with folded texts, subqueries, aggregates or arithmetic.
     case expression(OracleExpression)

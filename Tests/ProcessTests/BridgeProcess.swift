@@ -111,7 +111,7 @@ final class BridgeProcess {
         return child.wait()
     }
 
-    /// Sends SIGKILL and waits for the end.
+    /// Sends SIGKILL and waits until the bridge has ended.
     func kill() {
         child.kill()
         child.wait()

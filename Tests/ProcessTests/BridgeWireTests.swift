@@ -160,7 +160,7 @@ import Testing
             // Sent at once: the request waits for the connection.
             try one.ask(
                 #"{"do": "save", "ops": [{"insert": "Team", "set": {"name": "\#(round)b"}}]}"#)
-            // Both have seen this loss before the next one.
+            // Both bridges notice this loss of the connection before the next one.
             try two.ask(#"{"do": "reach", "position": \#(2 * round + 1)}"#)
             let states = one.drainEvents().map { $0["state"]?.string }
             #expect(states == ["restored"])

@@ -33,7 +33,7 @@ import Testing
         /// Teams enter and leave the list through their players alone.
         private func save(_ bridge: BridgeProcess, _ round: Int) throws {
             let player = BusyWriterTests.teams + 1 + round % BusyWriterTests.teams
-            // In each lap, different players are stars, and every player moves to another team.
+            // In each lap other players are stars, and every player moves to another team.
             let lap = round / BusyWriterTests.teams
             let team = 1 + (round * 7 + lap) % BusyWriterTests.teams
             let name = (round + lap) % 3 == 0 ? "star" : "other"
@@ -72,7 +72,7 @@ import Testing
         let thread = try KernelThread.start(name: "writer") { writer.run(socket) }
         var last: Int64 = 0
         var changes = 0
-        // Every change is one more verdict that was completed while the writer continued.
+        // Each change required a verdict, which the daemon completed while the writer continued.
         while changes < 150, writer.problem.withLock({ $0 }) == nil {
             let event = try reader.event()
             guard event["event"]?.string == "change" else { continue }

@@ -4,7 +4,7 @@ import Testing
 
 /// A `tandemd` of this build in a process of its own.
 ///
-/// It is killed with the last reference, if no test has waited for its end.
+/// It is killed when the last reference is released, unless a test has waited for its end.
 final class DaemonProcess: Sendable {
     let processID: pid_t
     /// The read end of its standard error.
@@ -81,7 +81,7 @@ final class DaemonProcess: Sendable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Sends a signal and waits for the end.
+    /// Sends a signal and waits until the daemon has ended.
     ///
     /// Returns the exit code, or the negated signal that ended the process.
     @discardableResult
@@ -94,7 +94,7 @@ final class DaemonProcess: Sendable {
         if isRunning { end(SIGKILL) }
     }
 
-    /// Waits for the end, and returns like ``end(_:)``.
+    /// Waits until the daemon has ended; returns the same as ``end(_:)``.
     @discardableResult
     func wait() -> Int32 {
         var status: Int32 = 0

@@ -150,10 +150,10 @@ final class Listener: Sendable {
     var leases: [Lease] { state.withLock { $0.leases } }
     var problems: [String] { state.withLock { $0.problems } }
 
-    /// Follows until the daemon is killed.
+    /// Receives transactions until the daemon is killed.
     func run() { follow(until: nil) }
 
-    /// Follows until no transaction is left.
+    /// Receives transactions until none is left.
     func finish() { follow(until: 0) }
 
     private func follow(until end: UInt64?) {

@@ -47,7 +47,7 @@ import Testing
             if !transaction.saveID.isEmpty {
                 #expect(
                     positions.updateValue(transaction.position, forKey: transaction.saveID) == nil,
-                    "save of \(transaction.position) is there twice")
+                    "the save at \(transaction.position) occurs twice")
             }
             for object in transaction.insertedObjects {
                 #expect(numbers.insert(object.number).inserted, "\(object.number) twice")
@@ -58,7 +58,8 @@ import Testing
         for (id, position) in answered {
             #expect(positions[id] == position, "the save answered with \(position)")
         }
-        #expect(positions.count == answered.count, "every save that is there was settled")
+        #expect(
+            positions.count == answered.count, "every save in the journal was answered in the end")
         // The pushed transactions equal the journalled ones, each position once.
         #expect(listener.pushed.count >= transactions.count - 1)
         for push in listener.pushed {

@@ -36,8 +36,8 @@ import Testing
 
     /// Options for a small ring, so that few saves exceed it.
     private static let smallRing = ["--set", "limits.ringBytes=1048576"]
-    /// The number of saves; together they have four times the ring's bytes, far more than a socket
-    /// buffers.
+    /// The number of saves; together they are four times as large as the ring, and far larger than
+    /// a socket's buffer.
     private static let saves: Int64 = 64
 
     /// Saves 64 times 60 kB; returns the position of the last save.

@@ -1,7 +1,8 @@
 import TestSupport
 import Testing
 
-/// Regression tests: seeds of worlds that found defects, from before clients read the past.
+/// Regression tests: seeds of worlds in which defects were found, recorded before clients read the
+/// past.
 @Suite(.ownThread) struct FoundTests {
     /// A save names properties by slot, so it has to name the model of the slots.
     ///

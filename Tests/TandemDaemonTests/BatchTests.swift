@@ -128,7 +128,7 @@ import Testing
         let (bench, client) = try world(1) { _ in ["name": .string("Bob")] }
         let bob = Value.reference(try bench.bench.reference("Node", 1))
         try bench.fill(client, "Node", 2...400) { ["spouse": $0 == 2 ? bob : .null] }
-        // Bob is deleted first, and with him the reason why the others match.
+        // Bob is deleted first, after which the others no longer match.
         let links = ["friends": [try bench.bench.reference("Node", 1)]]
         try client.save(try (3...400).map { try bench.bench.update("Node", $0, added: links) })
         let batch = try bench.batch(

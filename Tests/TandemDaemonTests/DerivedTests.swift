@@ -222,7 +222,7 @@ extension CommitBench {
         var limits = DaemonLimits()
         limits.blobBytes = 100_000
         let small = try CommitBench(model: derivedModel, limits: limits)
-        // A syllable of three bytes becomes three letters of three bytes each.
+        // Folding turns a syllable of three bytes into three letters of three bytes each.
         let grows = String(repeating: "각", count: 30_000)
         let error = try small.refusal([try small.insert("Node", 1, ["name": .string(grows)])])
         #expect(error?.code == .validation)

@@ -162,7 +162,7 @@ private final class Follower {
         peer = try bench.client(Hello(author: "f", resume: cursor, interests: names.sorted()))
         #expect(peer.welcome?.resumed == true)
         asked = []
-        // Requested entities without an answer are not followed.
+        // Entities whose request was not answered are not followed.
         log = log.filter { $0.after <= cursor.number }
         let known = log.reduce(into: Set<EntityTag>()) { $0.formUnion($1.tags) }
         #expect(known == tags)

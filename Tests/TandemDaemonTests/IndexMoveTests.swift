@@ -28,8 +28,8 @@ import Testing
         }
     }
 
-    /// Returns a bench with a few rare folders among many usual ones, each with some papers, on 40
-    /// shelves.
+    /// Returns a bench with a few rare folders among many ordinary ones, each with some papers, on
+    /// 40 shelves.
     private func bench() throws -> CommitBench {
         let bench = try CommitBench(model: Self.model)
         var operations: [SaveOperation] = []

@@ -57,7 +57,7 @@ import Testing
             if index % 2 == 0 { try bench.crash() } else { try bench.rebuild() }
             let (other, again) = try part()
             #expect(try other.run(again) == answer)
-            // A chunk that begins earlier and reaches less far gets the same answer.
+            // A chunk that begins and ends earlier gets the same answer.
             if start > 0 {
                 let wide = try bench.part(
                     "Node", (start - 50)..<(start + 50), from: try other.lease, named)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// The minimum and maximum number of members; counting stops as soon as they are decided.
+/// The minimum and maximum number of members; counting stops as soon as the result is known.
 @Suite(.ownThread) struct MemberCountTests {
     private let model = Model {
         Entity("Team") {

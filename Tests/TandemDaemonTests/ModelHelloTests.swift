@@ -112,7 +112,8 @@ import Testing
         whole.entities["Other"] = Entity("Other") { Attribute("x", .int) }
         #expect(try greeted(bench, sibling).model.model == whole)
         #expect(bench.position.number == position + 1)
-        // An app with a subset is accepted, and is an older version once the rule is relaxed.
+        // An app with a subset of the model is accepted, and counts as an older version once the
+        // rule is relaxed.
         let part = Model { Entity("Thing") { Attribute("size", .int, max: 10) } }
         #expect(try greeted(bench, part).model.model == whole)
         #expect(bench.position.number == position + 1)

@@ -22,7 +22,7 @@ import Testing
         #expect(try bench.value("Node", 1, "badge") == .null)
         #expect(try bench.value("Badge", 11, "owner") == .reference(nodes[1]))
         #expect(try bench.value("Badge", 12, "owner") == .null)
-        // From the other end.
+        // A link that is set from the other end.
         try bench.save([try bench.update("Badge", 12, ["owner": .reference(nodes[1])])])
         #expect(try bench.value("Node", 2, "badge") == .reference(badges[1]))
         #expect(try bench.value("Badge", 11, "owner") == .null)
@@ -285,7 +285,7 @@ import Testing
                 #expect(error != nil, "\(property.name)")
             }
         }
-        // The same object as the target of a link.
+        // The same false reference as the target of a link.
         let friend = try bench.update("Node", 2, added: ["friends": [liar]])
         let change = try bench.update("Tag", 1, ["label": .string("x")])
         #expect(try bench.refusal([change, friend]) != nil)

@@ -21,8 +21,8 @@ import Testing
     }
 }
 
-/// Random saves to a committer, the same in sets in memory, and their transactions applied and
-/// undone.
+/// A committer that receives random saves, the expected state in sets, and a mirror to which the
+/// written transactions are applied and from which they are undone.
 struct RandomGraph {
     let bench: CommitBench
     private var random: SplitMix64

@@ -137,7 +137,7 @@ import Testing
         for (asker, id) in zip(askers, ids) { #expect(try asker.answer(id).fetched.count == 11) }
     }
 
-    /// A clock on which every look takes a millisecond.
+    /// A clock that advances by a millisecond with each reading.
     private final class BusyClock: Clock {
         private let clock = ManualClock()
         var wallMicroseconds: Int64 { clock.wallMicroseconds }

@@ -134,7 +134,7 @@ import Testing
         #expect(try client.run(part).rows == 600)
         #expect(try bench.count("Node", client) == Set(codes).count)
         let done = try bench.transactions(of: [7]).map { Int($0.done) }
-        // A transaction ends if a code repeats within it, or if it has the length of a turn.
+        // A transaction ends when a code would repeat within it, or when it fills a turn.
         var needed = 0
         var (first, start) = ([UInt64: Int](), 0)
         for (row, code) in codes.enumerated() {

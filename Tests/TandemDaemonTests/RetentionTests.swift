@@ -273,7 +273,7 @@ private final class StillPoller: EventPoller {
         let bench = try EngineBench()
         bench.engine.care.setPolicy(RetentionPolicy(keepBytes: 0))
         try fill(bench, try bench.client(), 1...12)
-        // The first two syncs are for the record of the oldest position.
+        // The first two syncs flush the record of the oldest position.
         bench.bench.disk.faults.failingSync = 3
         bench.engine.care.retain()
         #expect(bench.engine.care.retention.counters.failure != nil)

@@ -103,7 +103,7 @@ import Testing
     }
 }
 
-/// A poller without events, whose waits only let time pass.
+/// A poller without events, whose waits only advance the clock.
 private final class Waits: EventPoller {
     let clock: ManualClock
     var fails = false

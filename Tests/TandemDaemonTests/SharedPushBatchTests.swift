@@ -118,7 +118,7 @@ import Testing
     }
 }
 
-/// A client that says hello and then only receives.
+/// A client that sends a hello and then only receives.
 private final class Listener {
     let socket: ChoppingChannel
     let session: Session

@@ -155,7 +155,7 @@ import Testing
         }
         let errors = try refuse(saves, of: [one, two], bench, clock)
         #expect(errors.flatMap(\.conflicts).isEmpty)
-        // The first repeat wins.
+        // The client that repeats its save first succeeds; the other one has a conflict.
         guard case .saved(let saved) = try two.ask(.save(saves[1])),
             case .failure(let error) = try one.ask(.save(saves[0]))
         else {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Fetches of values from a snapshot, which return the values at its position.
+/// Fetches of values from a snapshot, which return the values at the snapshot's position.
 @Suite(.ownThread) struct SnapshotColumnTests {
     private static func columns(
         _ names: [String], by groups: [String] = [], distinct: Bool = false

@@ -8,7 +8,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Reads run like a daemon's readers do, one stage at a time.
+/// Reads that run as in a daemon's readers, one stage at a time.
 extension CommitBench {
     /// A request that waits for a snapshot.
     struct Asked {
@@ -132,7 +132,7 @@ extension RandomGraph {
         try save(&random, withCheckpoints: true)
         var (graph, saves) = (self, 0)
         let found = try bench.answer(try bench.job(asked, snapshot: snapshot)) {
-            // A graph that grew with each object of an answer would never end.
+            // If the graph grew with each object of an answer, the answer would never end.
             guard saves < 2 else { return }
             saves += 1
             try graph.save(&random, withCheckpoints: true)

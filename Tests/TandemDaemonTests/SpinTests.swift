@@ -8,7 +8,8 @@ import Testing
 
 /// The loop's spinning: it polls repeatedly for the next request before it sleeps.
 @Suite(.ownThread) struct SpinTests {
-    /// A poller without events until a given poll, with a clock that advances with every poll.
+    /// A poller that returns no event before a given poll, with a clock that advances with every
+    /// poll.
     private final class Waits: EventPoller {
         let clock: ManualClock
         /// The next event, and the number of polls until it arrives; during a sleep it arrives at

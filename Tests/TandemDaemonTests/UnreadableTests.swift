@@ -39,7 +39,7 @@ import Testing
         let late = try bench.client(Hello(author: "late", interests: ["Node"]))
         let start = bench.position
         let text = Value.string(String(repeating: "x", count: 30_000))
-        // More than the session's socket and queue accept.
+        // These saves exceed the capacity of the session's socket and queue.
         for number in 1...120 as ClosedRange<UInt64> {
             try saver.save([try bench.bench.insert("Node", number, ["name": text])])
         }

@@ -79,7 +79,7 @@ import Testing
     {
         let bench = try EngineBench()
         let client = try bench.client(Hello(author: "a", interests: ["Node"]))
-        // Room for the existing segment and little more.
+        // The disk has space for the existing segment and little more.
         bench.bench.disk.capacityBytes = 300 << 10
         let text = Value.string(String(repeating: "x", count: 20_000))
         var refused: TandemError?

@@ -102,7 +102,7 @@ import Testing
             withExtendedLifetime(listener) {}
         }
         #expect(!RealFileSystem().exists(path))
-        // The socket of a daemon that was killed.
+        // A killed daemon does not remove its socket file.
         try bindAndLeave(path)
         let listener = try UnixListener.listen(path: path, mode: 0o600)
         _ = try Socket.connect(path: path)

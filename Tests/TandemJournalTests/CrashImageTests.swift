@@ -82,7 +82,7 @@ struct RecordedRun {
     }
 
     private mutating func trim(_ journal: Journal) throws {
-        // Nothing may be trimmed that is not durable.
+        // Only durable positions may be trimmed.
         try journal.sync()
         let bounds = journal.bounds
         let position = (bounds.first + bounds.last) / 2
@@ -156,7 +156,7 @@ struct RecordedRun {
             let isWhole = found.allSatisfy {
                 $0.payload == payload($0.position, bytes: $0.payload.count)
             }
-            if !isWhole { return "other bytes than written" }
+            if !isWhole { return "bytes differ from those written" }
             return report.bounds == bounds ? nil : "the report says \(report.bounds)"
         } catch {
             return "\(error)"

@@ -125,7 +125,7 @@ import Testing
                     do {
                         try appendBatch(journal, 1, bytes: 700)
                     } catch let error as JournalError where error.code == .noSpace {
-                        // A segment could not be created, which does not fail the log.
+                        // A segment could not be created, which is not fatal to the log.
                         #expect(error.cause?.path == directory + "/spare.new")
                     }
                     acknowledged = journal.bounds.last

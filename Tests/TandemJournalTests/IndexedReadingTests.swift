@@ -61,7 +61,7 @@ import Testing
             guard log.disk.faults.failingOpen == nil else { break }
             #expect(found != nil, "open \(call)")
         } while true
-        // The index twice, and both segments at least once.
+        // The index was opened twice, and both segments at least once.
         #expect(call > 4)
     }
 
@@ -256,7 +256,7 @@ import Testing
         try log.journal.close()
         try log.disk.remove(paths[0])
         var bytes = try #require(log.disk.bytes(of: paths[1]))
-        // Deep in a page, which the header does not cover.
+        // The changed byte is deep in a page that the header's checksum does not cover.
         bytes[bytes.count - 20] ^= 4
         log.disk.install(bytes, at: paths[1])
         log.disk.install([1, 2], at: directory + "/" + JournalDirectory.newIndexName)
@@ -379,7 +379,7 @@ import Testing
         journal.finishIndexes()
         #expect(journal.indexing == IndexingState(waiting: 0, made: 3, failure: nil))
         try journal.close()
-        // An older program created none, and one was lost.
+        // An older program created no indexes, and one index was lost.
         let older = try open(smallOptions())
         try fill(older, 6)
         try older.close()

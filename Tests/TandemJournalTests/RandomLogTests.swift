@@ -88,7 +88,7 @@ private struct RandomLog {
             #expect(journalError { try appendBatch(journal) }?.code == .failed, name)
             return try cutPower(.tears)
         } catch let error as JournalError where error.code == .noSpace {
-            // The fault hit the creation of a segment, which does not fail the log.
+            // The fault affected the creation of a segment, which is not fatal to the log.
         }
         disk.faults = SimulatedFaults()
     }
@@ -154,8 +154,8 @@ private struct RandomLog {
         reader = journal.source.read(from: lastRead + 1, fileSystem: disk)
     }
 
-    /// Checks that a follower gets each position once and in order (law 2), or an error that it is
-    /// too late.
+    /// Checks that a follower receives each position once and in order (law 2), or the error that
+    /// its position has expired.
     private mutating func read() throws {
         do {
             for _ in 0..<Int.random(in: 1...20, using: &random) {

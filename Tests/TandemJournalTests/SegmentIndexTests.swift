@@ -14,7 +14,7 @@ import Testing
             identity: identity, previousChecksum: 77, firstPosition: 5_100, firstBatch: 900,
             salt: 1))
 
-    /// Returns all positions that an index gives for a key.
+    /// Returns all positions that an index contains for a key.
     private func positions(_ index: SegmentIndex, _ key: IndexKey) throws -> [UInt64] {
         var merge = try #require(try index.positions(of: IndexQuery(keys: [key])))
         var (found, next) = ([UInt64](), UInt64(0))

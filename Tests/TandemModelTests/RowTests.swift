@@ -165,7 +165,7 @@ struct RowTests {
             let after = row.replacing([(slot, random.values(entity)[slot])], in: entity)
             let differs = before[slot] != after.uncheckedValue(slot, in: entity)
             let slots = after.difference(from: row, in: entity).slots
-            // The representation counts: -0.0 equals 0.0 but is a different value.
+            // Representations are compared: -0.0 equals 0.0 but is a different value.
             #expect(slots == [slot] || slots.isEmpty, "seed \(seed)")
             #expect(!differs || slots == [slot], "seed \(seed)")
         }

@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test("the encoded form is that of a list of objects") func listForm() {
+    @Test("the encoded form equals that of a list of objects") func listForm() {
         var random = SplitMix64(seed: seed)
         let array = Self.objects(5, &random)
         var (writer, list) = (ByteWriter(), ByteWriter())

@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    /// A result for a prefix must be the result for the whole text.
+    /// If a prefix decides the result, the result must be the same for the whole text.
     @Test func `a prefix never decides wrongly`() {
         let same = String(repeating: "a", count: 512)
         let long = same + String(repeating: "b", count: 70_000)

@@ -81,7 +81,7 @@ import Testing
             try bench.insert("Ground", 3, [:]),
         ])
         let other = try bench.reference("Ground", 3)
-        // The other ground takes over the team: three rows change.
+        // The team moves to the other ground: three rows change.
         try bench.apply([
             try bench.update("Team", 1, ["ground": .reference(other)]),
             try bench.update("Ground", 2, ["home": .null]),

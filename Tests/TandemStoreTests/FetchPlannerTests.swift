@@ -73,7 +73,7 @@ import Testing
         _ condition: String, _ count: Int
     ) throws {
         let bench = try StoreBench()
-        // Longer than a key, which ends before the texts differ.
+        // The texts are longer than a key, which ends before they differ.
         let text = String(repeating: "x", count: 600)
         try bench.apply([
             try bench.insert("Player", 1, ["note": .string(text + "a")]),

@@ -60,7 +60,7 @@ import Testing
         }
         try bench.migrate(to: team)
         #expect(try bench.store.count(of: 0) == 0)
-        // Numbers of dropped objects are never used again, names are.
+        // Numbers of dropped objects are never used again, but names can be.
         try bench.migrate(to: leagueModel)
         #expect(try bench.numbers("Team", "TRUEPREDICATE").isEmpty)
         #expect(try bench.store.entity(ofNumber: 1) != nil)

@@ -67,8 +67,8 @@ import Testing
         #expect(bench.store.readers.count == 0)
     }
 
-    /// A checkpoint near the quota and a revert read in a transaction of their own, for which no
-    /// slot was left.
+    /// A checkpoint near the quota, like a revert, reads in a transaction of its own, and no reader
+    /// slot was left for it.
     @Test
     func `law 3: snapshots in all reader slots prevent neither a checkpoint nor a revert`()
         throws

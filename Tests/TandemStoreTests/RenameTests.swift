@@ -92,7 +92,7 @@ extension StoreBench {
         let tags = try ["Team", "Player", "Captain"].map { try bench.entity($0).tag }
         try bench.migrate(to: renamedModel)
         #expect(try ["Club", "Person", "Captain"].map { try bench.entity($0).tag } == tags)
-        // An attribute, an indexed one, a unique one.
+        // An attribute, an indexed attribute and a unique one.
         #expect(try bench.stored("Captain", 2, "year") == .int(1999))
         #expect(try bench.numbers("Club", "town == 'Oslo' AND points == 2") == [1])
         #expect(try bench.indexPlan("Club", "town == 'Oslo'").hasPrefix("index"))

@@ -62,7 +62,7 @@ final class Page: ManagedObject, ManagedEntity {
         let seen = try #require(try reader.fetch(Page.self).first)
         writer.delete(page)
         try writer.save()
-        // The reader has not merged the deletion; the journal still has the content.
+        // The reader has not merged the deletion, and the journal still contains the content.
         #expect(seen.scan == scan)
     }
 }

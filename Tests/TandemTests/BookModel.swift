@@ -110,7 +110,7 @@ struct BookLine: ObjectValue, Equatable {
         version = row.version
     }
 
-    /// Creates the same from the object.
+    /// Creates the same line from the object's properties.
     init(of book: Book) {
         (id, title, pages) = (book.id, book.title, book.pages)
         (remarks, grades) = ([book.remark, book.anyRemark], [book.grade, book.anyGrade])

@@ -114,7 +114,7 @@ import Testing
         let before = near.context.position
         try save(writer, contents)
         let end = try #require(writer.position)
-        // Both containers receive all transactions, and neither context advances.
+        // Both containers receive all transactions, but neither context merges them.
         for reader in [near, far] {
             _ = try reader.container.wait(for: end, timeout: 60)
             #expect(reader.context.position == before && reader.steps.groups.isEmpty)

@@ -38,7 +38,7 @@ import Testing
     private var model = NestedGraph(levels: 3)
     private var random: SplitMix
     private(set) var log: [String] = []
-    /// The objects that earlier families left in the store.
+    /// The objects that earlier runs left in the store.
     private let strangers: Set<ObjectID>
 
     init(_ fixture: Fixture, seed: UInt64) throws {

@@ -78,7 +78,8 @@ import Testing
         let daemon: FakeDaemon
         let context: ManagedObjectContext
         let reference: ObjectReference
-        /// Whether the observer has done so; the merge notifies it of the same object once more.
+        /// Whether the observer has committed its save; the merge notifies it of the same object
+        /// once more.
         private var hasMeddled = false
 
         init(_ daemon: FakeDaemon, _ context: ManagedObjectContext, _ reference: ObjectReference) {

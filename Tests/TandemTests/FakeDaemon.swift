@@ -55,7 +55,7 @@ final class FakeDaemon: Sendable {
         var interruption: (messages: Int, event: Interruption)?
         /// Whether `interruption` applies to every answer.
         var interruptsAll = false
-        /// The number of histories that are answered only after another save.
+        /// The number of history requests that are answered only after another save.
         var savesBeforeHistory = 0
         /// Whether another save precedes every answer to a fetch, a read or a verdict request.
         var isBusy = false
@@ -70,8 +70,8 @@ final class FakeDaemon: Sendable {
         var (unjudged, unfetched): (Set<String>, Set<String>) = ([], [])
         var epoch: UInt32 = 1
         var saveIDFloor: UInt64 = 0
-        /// The existing objects that take the places of new ones, by number; nil if the new object
-        /// is dropped.
+        /// The existing objects that replace new ones, by the number of the new object; nil if the
+        /// new object is dropped.
         var takenOver: [ObjectNumber: ObjectReference?] = [:]
         var beforeVerdicts: [SaveOperation] = []
         /// The related rows of every answer with verdicts.

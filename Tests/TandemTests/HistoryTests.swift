@@ -257,7 +257,7 @@ import Testing
         let skipped = try save(1)
         #expect(try await readAll().isEmpty)
         #expect(try acknowledged() == skipped.number)
-        // A match that is not acknowledged keeps the position.
+        // The position does not advance past a match that is not acknowledged.
         _ = try writer.insert(Content.self)
         try await writer.save()
         let end = try save(2 * most)

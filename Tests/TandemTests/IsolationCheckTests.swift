@@ -4,9 +4,9 @@ import TandemIO
 import TestSupport
 import Testing
 
-/// Debug builds check that a context and its objects are used on their actor.
+/// The check, in debug builds, that a context and its objects are used on their actor.
 @MainActor @Suite struct IsolationCheckTests {
-    /// A use of a context or an object that the compiler can't see to be on the wrong thread.
+    /// A use of a context or an object on the wrong thread that the compiler can't detect.
     enum Use: String, CaseIterable, Codable, Sendable {
         case read, write, insert, hasChanges, fetch, state
 

@@ -6,7 +6,7 @@ import Testing
 
 /// Lists of literal values of any type, and what all lists offer to their readers.
 @MainActor @Suite struct LiteralListTests {
-    /// A row as a view module declares it, which knows no managed class.
+    /// A row type as declared by a view module, which does not depend on managed classes.
     private struct Line: Equatable {
         var title: String
         var minute: Int

@@ -16,8 +16,9 @@ actor LoopWindow {
         self.container = container
     }
 
-    /// The number of changes the delegate received, and whether all came on the loop's thread.
+    /// The number of changes that the delegate received.
     var changes: Int { ears?.changes ?? 0 }
+    /// Whether the calling thread is the loop's thread, and all changes were received on it.
     var isOnLoop: Bool { loop.isCurrent && ears?.isOnLoop ?? true }
     var names: [String] { list?.fetchedObjects.map { $0["name"].json.string ?? "" } ?? [] }
     var position: Position? { context?.position }

@@ -34,8 +34,7 @@ final class Tag: ManagedObject, ManagedEntity {
         reader = fixture.container("reader").makeContext(name: "r")
     }
 
-    /// Returns an item that both contexts hold, and that the writer changed without the reader's
-    /// knowledge.
+    /// Returns an item that both contexts hold; the reader has not merged a change by the writer.
     private func rivals() throws -> (theirs: Item, ours: Item) {
         let item = try writer.insert(Item.self)
         item.name = "base"

@@ -69,7 +69,8 @@ private struct AllShown: ObjectValue, Equatable {
         ]
     }
 
-    /// Creates the same from the object's dynamic values, whatever the types of its properties.
+    /// Creates the same values from the object's dynamic values, whatever the types of its
+    /// properties.
     init(valuesOf kind: Kind) {
         func text(_ name: String) -> String? {
             switch kind[name] {

@@ -107,8 +107,8 @@ import Testing
         let stream = Task.detached(executorPreference: ThreadPerJob()) {
             try await noise.withContext { context in
                 // Every save makes another bucket a candidate of the list; the bucket does not
-                // match. It has one content object, so the cost of its evaluation does not grow
-                // while other tests delay this one.
+                // match. The bucket has one content object, so the cost of its evaluation does not
+                // grow while other tests delay this one.
                 let content = try context.insert(Content.self)
                 content.bucket = try context.insert(Bucket.self)
                 while !isDone.withLock({ $0 }) {

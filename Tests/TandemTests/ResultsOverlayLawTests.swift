@@ -98,7 +98,7 @@ import Testing
         limits.windowSlack = [0, 2][run % 2]
         let container = PersistentContainer(
             entities: fixture.types, author: "mine", transport: fixture.transport, limits: limits)
-        // If it merged automatically, windows would refill at any time.
+        // With automatic merging, windows would be refilled at any time.
         let mine = container.makeContext(name: "mine", mergesAutomatically: false)
         let theirs = fixture.container("theirs").makeContext(name: "theirs")
         mine.allowsUndo = true

@@ -131,7 +131,7 @@ private struct Length: ObjectValue {
                 let kept = try context.fetchValues(Kept<Book>.self, for: FetchRequest(sort: sort))
                     .map(\.object)
                 try #require(kept == objects, place)
-                // Readers that are kept show what happens later.
+                // Retained readers show later changes.
                 try library.step()
                 let later = rows.map { BookLine(of: $0.object) }
                 try #require(rows.map { BookLine($0) } == later, place)

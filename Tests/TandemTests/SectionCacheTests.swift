@@ -128,7 +128,7 @@ import Testing
         throws
     {
         try save(4)
-        // The program ends without a last write, so the cache is that of the first fetch.
+        // The program ends without a last write, so the cache still contains the first fetch.
         let killed = try open()
         try save(3)
         try killed.context.reach(try #require(writer.position))

@@ -7,7 +7,7 @@ import Testing
     let fixture: Fixture
     let writer: ManagedObjectContext
     let reader: ManagedObjectContext
-    /// One content object as the writer and as the reader have it.
+    /// One content object in the writer's context and in the reader's.
     let theirs: Content
     let ours: Content
 

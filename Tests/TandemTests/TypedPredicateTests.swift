@@ -288,8 +288,8 @@ final class Member: ManagedObject, ManagedEntity {
 
 /// Typed predicates fetch the same objects as their texts.
 @MainActor @Suite struct TypedFetchTests {
-    /// Returns a context with clubs with 0 to 5 wins, each but the last with a member with twice as
-    /// many goals.
+    /// Returns a context with clubs that have 0 to 5 wins; each club except the last has a member
+    /// with twice as many goals.
     private func filled() throws -> ManagedObjectContext {
         let container = try PersistentContainer.inMemory(entities: [Club.self, Member.self])
         let context = container.makeContext(name: "test")

@@ -184,7 +184,7 @@ import Testing
         refusal(nil, "\(item.id).tags", "dropped")
         try reader.save()
         #expect(try stored(Item.self, item.id, \.tags).count == 1)
-        // Adding a member requires no read.
+        // Adding a member does not require a read.
         reader.refreshAllObjects()
         try whileAway { mine.add(tag, to: "tags") }
         try reader.save()

@@ -3,7 +3,8 @@ import TandemIO
 
 /// The test targets that passed, each with a digest of everything that its tests depend on.
 ///
-/// Such a target need not run again, as in the test cache of `go test`. A fresh clone has none.
+/// Such a target need not run again, as with the test cache of `go test`. In a fresh clone there
+/// are no such targets.
 struct PassedTargets {
     /// Targets whose tests read files outside of the folders they depend on, or run all programs.
     private static let readWholeTree: Set<String> = ["ProcessTests", "TidyTests", "FuzzTests"]

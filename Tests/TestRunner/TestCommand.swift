@@ -22,13 +22,13 @@ struct TestCommand: ParsableCommand {
     @Option(help: "Table of expected durations; read, and written after the run.")
     var measured: String?
 
-    @Option(help: "Table of targets that passed; those whose files did not change are left out.")
+    @Option(help: "Table of targets that passed; targets whose files did not change are left out.")
     var passed: String?
 
-    @Flag(help: "Run targets that passed, too.")
+    @Flag(help: "Also run targets that passed before.")
     var all = false
 
-    @Option(help: "Page with the table of faults; those of which a test is skipped are listed.")
+    @Option(help: "Page with the table of faults; faults with a skipped test are listed.")
     var faults: String?
 
     @Flag(help: "Fail when a fault of the table has a skipped test.")

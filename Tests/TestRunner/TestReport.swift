@@ -93,7 +93,8 @@ struct TestReport {
             + " TEST='" + expression.replacing("'", with: "'\\''") + "'"
     }
 
-    /// The maximum number of characters printed of a message; the process's output has all of it.
+    /// The maximum number of characters printed of a message; the process's output contains the
+    /// whole message.
     static let messageLength = 1_200
 
     private static func text(_ failure: TestFailure) -> String {

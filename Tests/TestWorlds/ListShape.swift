@@ -51,7 +51,7 @@ package struct ListShape {
         refresh = refreshes[random.next(refreshes.count)]
     }
 
-    /// Returns the request in the library's terms.
+    /// Returns the fetch request with the same meaning.
     func request() throws -> FetchRequest<ManagedObject> {
         var request = FetchRequest(entity: entity)
         request.predicate = try rule.format.map { try ObjectPredicate(format: $0) }
@@ -153,7 +153,7 @@ package struct ListOrder {
             text.dropFirst(isDescending ? 1 : 0).dropLast(isFolded || isNatural ? 3 : 0))
     }
 
-    /// The key in the library's terms.
+    /// The sort key with the same meaning.
     var key: SortKey<ManagedObject> {
         SortKey(
             keyPath, ascending: !isDescending,

@@ -10,7 +10,7 @@ import TandemQuery
     let writers: [ManagedObjectContext]
     private let containers: [PersistentContainer]
 
-    /// Returns a model of random shape that has everything the requests name.
+    /// Returns a model of random shape that contains everything to which the requests refer.
     ///
     /// Delete rules, indexes, further attributes (which shift the slots of others), the depth of
     /// inheritance, and relationships of every kind in addition to the observed ones are random.

@@ -11,7 +11,9 @@ enum FaultRules {
                 !tests.contains {
                     $0.mentions("func `\(name)`", "func \(name)(")
                 }
-            }.map { Finding(path: FaultRules.page, line: row.line, message: "no test is \($0)") }
+            }.map {
+                Finding(path: FaultRules.page, line: row.line, message: "there is no test \($0)")
+            }
         }
     }
 }

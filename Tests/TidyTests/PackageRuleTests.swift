@@ -19,9 +19,10 @@ import Testing
             """
         let found = messages(PackageRules.manifest(sample))
         #expect(found.contains("Package.swift: TandemResults may not depend on TandemWire"))
-        #expect(found.contains("Package.swift: TandemResults does not lie in Sources"))
-        #expect(found.contains("Package.swift: TandemResults is no place for packages of others"))
-        #expect(found.contains("Package.swift: the design knows no target extra"))
+        #expect(found.contains("Package.swift: TandemResults is not in Sources"))
+        #expect(
+            found.contains("Package.swift: TandemResults may not depend on third-party packages"))
+        #expect(found.contains("Package.swift: target extra is not part of the layout"))
         #expect(found.contains("Package.swift: TandemIO is missing"))
     }
 
@@ -39,7 +40,7 @@ import Testing
         let tests = [file("Tests/A.swift", "func `it holds`() {}\nfunc itBends() {}")]
         #expect(
             messages(FaultRules.missing(page, tests: tests)) == [
-                "\(FaultRules.page):5: no test is it breaks"
+                "\(FaultRules.page):5: there is no test it breaks"
             ])
     }
 
@@ -61,7 +62,8 @@ import Testing
         ]
         #expect(
             messages(SuiteRules.missing(page, tests: tests)) == [
-                "\(SuiteRules.page):5: no suite is GoneTests", "\(SuiteRules.page):6: no suite is ",
+                "\(SuiteRules.page):5: there is no suite GoneTests",
+                "\(SuiteRules.page):6: there is no suite ",
             ])
     }
 

@@ -1,6 +1,6 @@
 /// The checks of the package as a whole.
 enum PackageRules {
-    /// Returns a finding for each name that is missing on the top level or does not belong there.
+    /// Returns a finding for each name that is missing at the top level or does not belong there.
     static func topLevel(_ names: [String]) -> [Finding] {
         Set(names).symmetricDifference(Layout.topLevel).sorted().map { name in
             let isMissing = Layout.topLevel.contains(name)
@@ -23,17 +23,17 @@ enum PackageRules {
                 continue
             }
             if found.path != "\(target.folder)/\(target.name)" {
-                find("\(target.name) does not lie in \(target.folder)")
+                find("\(target.name) is not in \(target.folder)")
             }
             for name in found.dependencies.subtracting(target.imports).sorted() {
                 find("\(target.name) may not depend on \(name)")
             }
             if found.isUsingPackages && !target.isEdge {
-                find("\(target.name) is no place for packages of others")
+                find("\(target.name) may not depend on third-party packages")
             }
         }
         for name in declared.keys.sorted() where Layout.target(name) == nil {
-            find("the design knows no target \(name)")
+            find("target \(name) is not part of the layout")
         }
         return findings
     }

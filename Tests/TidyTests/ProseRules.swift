@@ -1,7 +1,7 @@
 /// The rules on the English of comments, pages, messages and names of tests.
 ///
-/// They find phrases that are hard to understand. They can't tell whether a text is good; reviews
-/// have to.
+/// The rules find phrases that are hard to understand. Whether a text is good has to be decided in
+/// a review.
 enum ProseRules {
     /// The most findings per 1,000 sentences of a module: once for its comments and pages, and once
     /// for its messages, which are string literals.
@@ -76,8 +76,8 @@ enum ProseRules {
 
     // MARK: Rules
 
-    /// Returns the findings of each module that has too many, and those of each page that may have
-    /// none.
+    /// Returns the findings of each module that has too many findings, and of each page that must
+    /// have none.
     static func excessive(
         _ modules: [String: Module], knownMessages: [String: Int], knownPages: [String: Int]
     ) -> [Finding] {

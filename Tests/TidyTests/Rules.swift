@@ -18,7 +18,7 @@ enum Rules {
                     ? nil : "\(target.name) may not import \(module)"
             }
             if module == "Glibc" {
-                return target.mayUseKernel ? nil : "the kernel's interface belongs into TandemIO"
+                return target.mayUseKernel ? nil : "only TandemIO may import the kernel's interface"
             }
             if platform.contains(module) || Layout.valuePackages.contains(module) || target.isEdge {
                 return nil
@@ -73,20 +73,20 @@ enum Rules {
             let above = index > 0 ? lines[index - 1].drop { $0 == " " } : ""
             guard !above.hasPrefix("//") && !lines[index].contains("// ") else { return nil }
             return Finding(
-                path: file.path, line: index + 1, message: "\(claim) without a comment on its guard"
+                path: file.path, line: index + 1, message: "\(claim) needs a comment on its guard"
             )
         }
     }
 
     /// Checks that the client counts its references, and that overlapping accesses are checked in
-    /// all of its files but that of the records.
+    /// all of its files except that of the records.
     static func unsafeAccess(_ file: SourceFile) -> [Finding] {
         guard file.path.hasPrefix("Client/"),
             file.mentions("Unmanaged", "@exclusivity(unchecked)")
         else { return [] }
         let isExempt = file.path == "Client/Tandem/Context/ObjectRecord.swift"
         return each(file) { line in
-            if contains(line, word: "Unmanaged") { return "a reference that is not counted" }
+            if contains(line, word: "Unmanaged") { return "an uncounted reference" }
             return !isExempt && line.contains("@exclusivity(unchecked)")
                 ? "overlapping accesses are not checked" : nil
         }
@@ -148,7 +148,7 @@ enum Rules {
                     if argument.hasPrefix("seed: ") { argument = argument.dropFirst(6) }
                     return argument.first.map { $0.isNumber || $0 == ")" } ?? false
                 }
-            } ? "a generator whose seed cannot be given" : nil
+            } ? "a generator whose seed cannot be set" : nil
         }
     }
 

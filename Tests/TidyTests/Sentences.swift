@@ -273,7 +273,7 @@ private struct SentenceReader {
     }
 }
 
-/// The bytes of prose that have a meaning.
+/// The bytes that are significant in prose.
 enum Ascii {
     static let (space, bar, dot) = (UInt8(ascii: " "), UInt8(ascii: "|"), UInt8(ascii: "."))
     static let (backtick, slash) = (UInt8(ascii: "`"), UInt8(ascii: "/"))

@@ -88,7 +88,8 @@ enum SizeRules {
         return sizes
     }
 
-    /// Returns a finding for each type above a limit, and for each listed one that no longer is.
+    /// Returns a finding for each type above a limit, and for each listed type that is no longer
+    /// above it.
     static func findings(_ sizes: [String: Size], _ limits: [Limit] = limits) -> [Finding] {
         limits.flatMap { limit -> [Finding] in
             let above = sizes.filter { limit.measure($0.value) > limit.value }

@@ -1,4 +1,4 @@
-/// The rule that every suite exists that is listed on the page of names shared with Core Data.
+/// The rule that every suite listed on the page of names shared with Core Data exists.
 enum SuiteRules {
     static let page = "Client/Tandem/Tandem.docc/SameNames.md"
 
@@ -36,7 +36,7 @@ enum SuiteRules {
             declared.insert(String(rest.prefix { $0.isLetter || $0.isNumber }))
         }
         return namedSuites(page).filter { !declared.contains($0.name) }.map {
-            Finding(path: SuiteRules.page, line: $0.line, message: "no suite is \($0.name)")
+            Finding(path: SuiteRules.page, line: $0.line, message: "there is no suite \($0.name)")
         }
     }
 }

@@ -26,7 +26,7 @@ struct SourceFile {
 
     /// Returns whether the text contains any of these words.
     ///
-    /// It compares bytes, so it is far faster than a search for characters.
+    /// Comparing bytes is far faster than searching for characters.
     func mentions(_ words: String...) -> Bool {
         words.contains { word in
             text.withCString { text in word.withCString { strstr(text, $0) != nil } }

@@ -22,7 +22,7 @@ public struct SpinPolicy: Hashable, Sendable {
     private let longest: UInt64
     /// The number of waits that sleep immediately after the last unsuccessful spin.
     private var pause = 0
-    /// The number of these waits that remain.
+    /// The number of waits that still have to sleep immediately.
     private var left = 0
 
     /// Creates a policy for a machine with the given number of cores.

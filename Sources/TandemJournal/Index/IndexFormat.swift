@@ -196,14 +196,14 @@ struct IndexHeader: Hashable {
             page.get(UInt64.self, at: Field.nextPosition)
         )
         guard first > 0, first < next, next < SegmentFormat.lastPosition else {
-            return "the header has positions from \(first) to before \(next)"
+            return "the header has the invalid positions \(first)..<\(next)"
         }
         let counts = [Field.leaves, Field.marks, Field.bodyBytes].map {
             page.get(UInt64.self, at: $0)
         }
         guard counts.allSatisfy({ $0 < 1 << 40 }),
             (counts[0] + counts[1]) * IndexFormat.recordBytes <= counts[2]
-        else { return "the header has parts that do not fit into the file" }
+        else { return "the directory and the marks do not fit into the file" }
         return nil
     }
 

@@ -31,7 +31,7 @@ final class SegmentIndexer {
     /// The progress of index building.
     var state: IndexingState { work?.state ?? IndexingState() }
 
-    /// Queues segments, and queues again those whose indexes failed for a reason other than damage.
+    /// Queues segments, and requeues those whose indexes failed for a reason other than damage.
     func add(_ segments: [JournalSegment]) { begin { $0.add(segments) } }
 
     /// Queues segments whose indexes are to be rebuilt.
@@ -104,7 +104,7 @@ final class IndexWork: Sendable {
         }
     }
 
-    /// Queues segments; returns true if no thread is running and the caller has to start one.
+    /// Queues segments; returns true if the caller has to start a thread, because none is running.
     func add(_ segments: [JournalSegment]) -> Bool {
         guarded.withLock { state in
             state.queue += state.failed + segments
@@ -113,7 +113,8 @@ final class IndexWork: Sendable {
         }
     }
 
-    /// Queues segments with unusable indexes at the front; returns the same as ``add(_:)``.
+    /// Queues segments with unusable indexes at the front; returns true if the caller has to start
+    /// a thread.
     func renew(_ segments: [JournalSegment]) -> Bool {
         guarded.withLock { state in
             state.queue.insert(contentsOf: segments.filter { !state.queue.contains($0) }, at: 0)
@@ -155,7 +156,8 @@ final class IndexWork: Sendable {
 
     private func next() -> JournalSegment? {
         guarded.withLock { state in
-            assert(state.isRunning, "Segments are taken by the one thread that was begun.")
+            assert(
+                state.isRunning, "Only the thread that was started takes segments from the queue.")
             guard !state.isCancelled, !state.queue.isEmpty else {
                 state.isRunning = false
                 return nil

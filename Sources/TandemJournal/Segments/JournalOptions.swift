@@ -41,7 +41,7 @@ public struct JournalOptions: Sendable {
     public init() {}
 }
 
-/// The findings and actions when a journal was opened.
+/// The outcome of opening a journal: its bounds, and the repairs that recovery made.
 public struct RecoveryReport: Hashable, Sendable {
     /// Whether the log was created.
     public var created = false
@@ -54,10 +54,8 @@ public struct RecoveryReport: Hashable, Sendable {
     /// Whether the epoch was raised, because transactions acknowledged with relaxed durability may
     /// be missing.
     public var raisedEpoch = false
-    /// A message about segments that are missing at the beginning although retention did not remove
-    /// them; nil if there are none.
-    ///
-    /// It includes the remedy.
+    /// A message, with the remedy, about segments that are missing at the beginning although
+    /// retention did not remove them; nil if there are none.
     public var missing: String?
 
     /// Creates an empty report.

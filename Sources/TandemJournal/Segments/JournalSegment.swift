@@ -1,4 +1,4 @@
-/// The positions and the size of a segment, on which retention decides.
+/// The positions and the size of a segment, as used by retention.
 public struct JournalSegment: Hashable, Sendable {
     /// The position of the first payload.
     public var first: UInt64

@@ -76,7 +76,7 @@ final class SegmentFile {
             return .bad("the batch does not begin with BTCH")
         }
         guard Int(header.length) <= SegmentFormat.maximumBodyBytes else {
-            return .bad("the header of the batch has the length \(header.length)")
+            return .bad("the batch header has the invalid length \(header.length)")
         }
         guard try fits(offset, header.frameBytes) else {
             return .bad("the batch of \(header.length) bytes is truncated")
@@ -93,7 +93,8 @@ final class SegmentFile {
         guard header.firstPosition <= SegmentFormat.lastPosition - UInt64(header.count),
             header.batchNumber < SegmentFormat.lastPosition
         else {
-            return .bad("batch \(header.batchNumber) has the position \(header.firstPosition)")
+            return .bad(
+                "batch \(header.batchNumber) at position \(header.firstPosition) is out of range")
         }
         return Self.check(header, chain)
     }
@@ -166,7 +167,7 @@ final class SegmentFile {
         offset >= windowStart && offset + UInt64(count) <= windowStart + UInt64(windowCount)
     }
 
-    /// Loads some bytes at an offset, and returns their indices in the window; nil at the end of
+    /// Loads the bytes at an offset into the window, and returns their indices; nil at the end of
     /// the file.
     func loadSome(_ offset: UInt64) throws(JournalError) -> Range<Int>? {
         guard let start = try load(offset, 1) else { return nil }

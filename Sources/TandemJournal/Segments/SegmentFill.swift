@@ -30,7 +30,7 @@ final class SegmentFill: Sendable {
     /// Whether `run` has ended.
     var isDone: Bool { state.withLock { $0.isDone } }
 
-    /// The reason why there is no file, once `run` has ended.
+    /// The error with which `run` failed; nil if it succeeded.
     var failure: IOError? {
         state.withLock { state in
             assert(state.isDone, "The outcome is known only after the file was filled.")

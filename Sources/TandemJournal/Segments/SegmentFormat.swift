@@ -105,7 +105,7 @@ struct SegmentHeader: Hashable {
         guard version == SegmentFormat.version else { return .failure(.version(version)) }
         let first = page.get(UInt64.self, at: Field.firstPosition)
         guard max(first, page.get(UInt64.self, at: Field.firstBatch)) < SegmentFormat.lastPosition
-        else { return .failure(.damaged("the header has the first position \(first)")) }
+        else { return .failure(.damaged("the header has the invalid first position \(first)")) }
         guard page.get(UInt32.self, at: Field.epoch) < .max else {
             return .failure(.damaged("the header has the largest epoch, which is not used"))
         }

@@ -20,7 +20,7 @@ final class SegmentMaker {
     private let fileSystem: any FileSystem
     private var state = State.none
     private var callsToSkip = 0
-    /// The reason why a requested spare could not be created; nil if there is one or none was
+    /// The reason why a requested spare could not be created; nil if the spare exists or none was
     /// requested.
     private(set) var failure: IOError?
 

@@ -10,7 +10,7 @@ package import TandemModel
 ///     body.appendHead(previous: 17, to: &output)
 ///     output += body.bytes
 package struct PushBody: Hashable, Sendable {
-    /// The number of the transaction.
+    /// The position of the transaction.
     package let position: UInt64
     /// The bytes after the head, including the headers of further frames.
     package let bytes: [UInt8]

@@ -7,7 +7,7 @@ import TandemQuery
 ///     var parts = AnswerChunker(answer)
 ///     while let message = parts.nextMessage() { send(message) }
 ///
-/// State: `rest` is the answer, whose first `next` objects were already returned.
+/// State: `rest` is the answer, and `next` is the number of its objects already returned.
 package struct AnswerChunker: Sendable {
     /// The approximate size of a chunk in bytes.
     ///

@@ -163,7 +163,7 @@ package struct BatchInsertAnswer: WireCodable {
     package var position: UInt64
     /// The number of rows inserted.
     package var rows: UInt64
-    /// The hash of these rows: ``BatchInsert/Row/hash`` of the last one.
+    /// The hash of the inserted rows: ``BatchInsert/Row/hash`` of the last one.
     package var hash: StableHash
     /// Whether the batch has ended.
     package var hasEnded: Bool

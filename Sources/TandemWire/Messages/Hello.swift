@@ -142,7 +142,7 @@ package struct Welcome: WireCodable {
 package struct Lease: WireCodable {
     /// The first number.
     package var first: UInt64
-    /// The number of object numbers; the block never extends beyond the largest number.
+    /// The number of object numbers; `first` plus `count` never overflows.
     package var count: UInt32
     /// The epoch at whose end the block expires.
     package var epoch: UInt32

@@ -2,12 +2,12 @@ package import TandemModel
 
 /// A request that is answered once the durable tail has reached a position.
 package struct Sync: WireCodable {
-    /// The number of the position; 0 is answered immediately.
+    /// The position to wait for; a request with 0 is answered immediately.
     package var number: UInt64
     /// The time after which the request fails with `timeout`.
     package var timeoutMilliseconds: UInt32
 
-    /// Creates a wait for `number`.
+    /// Creates a request to wait for position `number`.
     package init(number: UInt64 = 0, timeoutMilliseconds: UInt32 = 30_000) {
         self.number = number
         self.timeoutMilliseconds = timeoutMilliseconds

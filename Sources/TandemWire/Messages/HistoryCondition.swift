@@ -24,7 +24,8 @@ package struct HistoryCondition: WireCodable {
     package var since: Int64?
     /// The end of the time range, exclusive, in microseconds since 1970.
     package var until: Int64?
-    /// Whether only installed models are requested; all other requests include them too.
+    /// Whether only installed models are requested; otherwise they are returned along with the
+    /// matching transactions.
     package var isOfModels: Bool
 
     /// Creates a condition from its parts; a condition without parts is always satisfied.

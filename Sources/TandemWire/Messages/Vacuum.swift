@@ -75,7 +75,7 @@ package struct VacuumAnswer: WireCodable {
         package enum Kind: UInt8, Hashable, Sendable, CaseIterable {
             /// A registered consumer.
             case consumer = 1
-            /// A connected client to which the part has not been sent yet.
+            /// A connected client to which that part has not been sent yet.
             case client
             /// A client that reads at an earlier position.
             case pin

@@ -15,7 +15,7 @@ package struct VerdictRequest: WireCodable {
     /// A piggybacked read is allowed only with 0.
     package var at: UInt64
 
-    /// Creates a request about `items`, which are merged up to `from`.
+    /// Creates a request for verdicts on lists that are merged up to `from`.
     package init(
         from: UInt64, items: [VerdictItem], alongside: PiggybackedRead? = nil, at: UInt64 = 0
     ) {
@@ -54,7 +54,7 @@ package struct VerdictItem: WireCodable {
     /// The key paths whose values refresh a row.
     package var refreshKeyPaths: [String]
 
-    /// Creates a list with the given declaration.
+    /// Creates an item with the given content.
     package init(
         request: FetchDescriptor, sectionKeyPath: String? = nil, refreshKeyPaths: [String] = []
     ) {

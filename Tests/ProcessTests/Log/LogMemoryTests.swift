@@ -7,7 +7,7 @@ import Testing
 
 /// The memory of `tandem log`, which does not grow with the journal.
 ///
-/// This holds in both directions, for a daemon and for a directory.
+/// This holds for both directions of the log, with a daemon and with a directory.
 @Suite(.ownThread) struct LogMemoryTests {
     private static let small = 1_000
     private static let bytes = Volume.of(2_500, deep: 4_000)

@@ -15,7 +15,7 @@ import Testing
         daemon = try place.serve()
     }
 
-    /// Edits under a model; migrates the store first if it has another model.
+    /// Edits objects as an app with this model; migrates the store first if it has another one.
     func edit(
         _ model: Int, _ author: String = "writer", _ body: (ManagedObjectContext) throws -> Void
     ) throws {

@@ -75,7 +75,7 @@ struct FoldedList: Equatable {
     private func change(_ new: inout [Section], _ changes: [JSON]) throws(Problem) {
         let deleted = Set(Self.indices(changes, "delete").map(\.index))
         for index in deleted {
-            try require(new.indices.contains(index), "section \(index) is not there")
+            try require(new.indices.contains(index), "section \(index) does not exist")
             try require(new[index].objects.isEmpty, "section \(index) is deleted with rows in it")
         }
         new = new.indices.filter { !deleted.contains($0) }.map { new[$0] }

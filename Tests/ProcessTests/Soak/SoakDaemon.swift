@@ -7,8 +7,8 @@ final class SoakDaemon: Sendable {
     static let capBytes = 2 << 20
     /// The daemon's options: 1 MiB of journal is kept, at most 2 MiB for lagging readers.
     ///
-    /// The ring is smaller than that. Otherwise a lagging reader would still receive transactions
-    /// that the journal no longer has.
+    /// The ring is smaller than these limits. Otherwise a lagging reader would still receive
+    /// transactions that the journal no longer has.
     private static let options = [
         "--segment-kibibytes", "\(segmentBytes >> 10)", "--journal-keep", "1",
         "--journal-cap", "\(capBytes >> 20)", "--set", "limits.ringBytes=\(segmentBytes)",

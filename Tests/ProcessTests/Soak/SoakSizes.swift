@@ -8,7 +8,7 @@ struct SoakSizes {
     /// The bytes by which a process may grow in total; allocators first fill the memory that they
     /// keep.
     static let bound = 64 << 20
-    /// The number of samples, half an hour's worth, below which a slow leak would not show.
+    /// The number of samples below which a slow leak would not show: half an hour's worth.
     private static let longLife = 800
 
     private var samples: [String: [(process: pid_t, size: ProcessSize)]] = [:]

@@ -55,7 +55,9 @@ struct SoakVerdict {
     /// Checks that the journal has no other saves, because every save was eventually answered.
     mutating func check(total: Int) {
         let own = saves.keys.filter { $0.hasPrefix("saver") }.count
-        if own != total { problems.append("law 3: \(total) saves were answered, \(own) are there") }
+        if own != total {
+            problems.append("law 3: \(total) saves were answered, but the journal has \(own)")
+        }
     }
 
     /// Checks law 2: a watcher received each save once, in order, except the ones reported as

@@ -22,16 +22,16 @@ final class SoakWorld {
     let files = RealFileSystem()
     private let clock = SystemClock()
     private var sizes = SoakSizes()
-    /// A stop of a watcher until its history has expired.
+    /// A watcher that is stopped until its history has expired.
     struct Stop {
         let watcher: SoakWatcher
         /// The number of the watcher's earlier lives.
         let life: Int
         /// The journal's end at the time of the stop.
         let position: UInt64
-        /// The recorded bytes after which the watcher's buffers are full.
+        /// The number of recorded bytes at which the watcher's buffers are full.
         let bytes: Int
-        /// The newest segment at that time.
+        /// The newest segment when the watcher's buffers were full.
         var segment: String?
     }
     private var stopped: Stop?

@@ -13,7 +13,7 @@ final class Machine {
         monotonicNanoseconds: 1_000_000_000, wallMicroseconds: 1_700_000_000_000_000)
     /// The number of the current process; files that an earlier process opened are invalid.
     private(set) var process = 0
-    /// Whether the process is dead and no next one has begun; then no operation has any effect.
+    /// Whether the process is dead and no other has started; no operation has any effect then.
     private(set) var isDead = true
     /// Whether an operation of the process failed because of a planned fault.
     private(set) var hasFailed = false

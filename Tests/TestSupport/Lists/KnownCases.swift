@@ -2,7 +2,7 @@
 package struct KnownCase: Sendable, CustomStringConvertible {
     /// The behaviour.
     package var name: String
-    /// The test suites or reports it comes from.
+    /// The test suites or reports from which the case was taken.
     package var origin: String
     package var rows: [SmallRow]
     /// One transaction's edits, by index in `rows`.

@@ -78,7 +78,7 @@ package struct TableChange: Sendable {
         var rest = old
         for row in rows {
             guard let from = row.from else { continue }
-            guard old.row(from) == row.number else { throw Refusal("\(row) is not there") }
+            guard old.row(from) == row.number else { throw Refusal("\(row) is not in the table") }
             guard row.kind != .update else { continue }
             rest[from.section].rows.removeAll { $0 == row.number }
         }
@@ -105,7 +105,7 @@ package struct TableChange: Sendable {
         else { throw Refusal("a section is named twice: \(sections)") }
         for section in leaving {
             guard old.indices.contains(section.index), old[section.index].name == section.name
-            else { throw Refusal("\(section) is not there") }
+            else { throw Refusal("\(section) is not in the table") }
             guard old[section.index].rows.isEmpty else {
                 throw Refusal("\(section) is deleted with rows that no change deletes")
             }

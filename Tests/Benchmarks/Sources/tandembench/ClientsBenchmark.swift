@@ -30,7 +30,7 @@ struct ClientsBenchmark {
     }
 
     /// Runs `body` while clients are connected; then continues the stopped ones, and waits until
-    /// all have everything.
+    /// all clients have received every change.
     private func crowd(
         _ entity: String, _ body: () throws -> Int
     ) throws {

@@ -19,12 +19,12 @@ struct DiskFloor: ~Copyable {
         let zeros = [UInt8](repeating: 0, count: Self.fileBytes)
         guard descriptor >= 0, pwrite(descriptor, zeros, zeros.count, 0) == zeros.count,
             fsync(descriptor) == 0
-        else { throw Failure("can't prepare the floor's file in \(folder): errno \(errno)") }
+        else { throw Failure("can't prepare the file `disk-floor` in \(folder): errno \(errno)") }
     }
 
     deinit { close(descriptor) }
 
-    /// Makes one write, and records its time if `counts`.
+    /// Performs one write, and records its time if `counts` is true.
     mutating func measure(counts: Bool = true) throws {
         let start = now()
         guard pwrite(descriptor, record, record.count, off_t(at)) == record.count,

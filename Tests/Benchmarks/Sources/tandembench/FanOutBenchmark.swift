@@ -111,7 +111,7 @@ struct FanOutBenchmark {
     }
 }
 
-/// Saves one changed content at a time, and reads the daemon's status.
+/// Saves one changed content object at a time, and reads the daemon's status.
 @MainActor
 final class ChangeSaver {
     private let container: PersistentContainer
@@ -139,7 +139,7 @@ final class ChangeSaver {
 }
 
 extension BenchProcess {
-    /// Returns the time at which the reader had exactly this change; other changes are ignored.
+    /// Returns the time at which the reader received this change; other changes are ignored.
     func wait(exactly change: UInt64) throws -> UInt64 {
         while true {
             let found = try read(1, Acknowledgement(position: 0, at: 0))[0]

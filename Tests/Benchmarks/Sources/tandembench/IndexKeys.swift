@@ -4,7 +4,7 @@ import Glibc
 /// The keys of an index over one number, read from the daemon's own file: a count must visit at
 /// least these.
 ///
-/// The keys are read without a lock, so no process may write meanwhile.
+/// The keys are read without a lock, so no process may write while they are being read.
 final class IndexKeys {
     private let environment: OpaquePointer
     private var table: MDB_dbi = 0

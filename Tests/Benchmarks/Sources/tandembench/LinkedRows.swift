@@ -2,9 +2,9 @@ import TandemIO
 
 /// Files of linked rows, as input for the tool's import.
 ///
-/// The graph is that of the tests of round trips. It has people with links among each other and to
-/// countries, and countries, airports and runways, a twentieth of the people each. Three kinds of
-/// links are therefore measured: by a unique key, within an entity, and ordered ones.
+/// The graph is that of the round-trip tests: people, linked to each other and to countries, and
+/// countries, airports and runways, each a twentieth of the number of people. Three kinds of links
+/// are therefore measured: by a unique key, within an entity, and ordered ones.
 struct LinkedRows {
     let folder: String
     /// The number of people.

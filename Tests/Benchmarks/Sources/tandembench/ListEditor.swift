@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// One content in a hand-kept list.
+/// One content object in a hand-maintained list.
 struct ListRow: Equatable {
     /// The id, from 1.
     var id: Int
@@ -19,7 +19,7 @@ struct ListRow: Equatable {
         return id < other.id
     }
 
-    /// Returns whether another state of the row has the same location.
+    /// Returns whether another state of the row has the same section and sort key.
     @inline(__always)
     func isInPlace(_ other: ListRow) -> Bool {
         bucket == other.bucket && creationDate == other.creationDate && name == other.name

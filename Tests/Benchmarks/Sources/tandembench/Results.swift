@@ -1,6 +1,6 @@
 import Glibc
 
-/// The reason why a benchmark gave no result.
+/// The reason why a benchmark produced no result.
 struct Failure: Error, CustomStringConvertible {
     var description: String
 

@@ -10,16 +10,16 @@ struct Stall {
     var end: UInt64
 }
 
-/// The daemon's status, as far as it is measured.
+/// The parts of the daemon's status that the benchmarks use.
 struct DaemonStatus: Decodable {
-    /// A stall as the status contains it.
+    /// A stall in the form of the status.
     struct Stall: Decodable {
         var cause: String
         var startNanoseconds: UInt64
         var microseconds: UInt64
     }
 
-    /// A client as the status contains it.
+    /// A client in the form of the status.
     struct Client: Decodable {
         var lag: UInt64?
         var queuedBytes: Int?

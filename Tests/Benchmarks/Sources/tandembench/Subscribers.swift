@@ -4,8 +4,8 @@ import TandemIO
 /// A process that holds many subscribers' connections in one loop, and as many connections of a
 /// plain broadcast.
 ///
-/// It reports when all are connected, and then whenever all have the next change. It ends with its
-/// standard input, and succeeds if every connection had received every change.
+/// It reports when all are connected, and then whenever all have the next change. It ends when its
+/// standard input is closed, and succeeds if every connection has received every change.
 struct Subscribers {
     /// The bit in an ``Acknowledgement``'s position that marks the plain broadcast.
     static let plain: UInt64 = 1 << 63

@@ -1,4 +1,4 @@
-/// The updates of one pass of P3: each makes a content the first row of its section.
+/// The updates of one pass of P3: each makes a content object the first row of its section.
 ///
 /// Writer and reader generate the same updates, so that the reader knows the final content of its
 /// list.
