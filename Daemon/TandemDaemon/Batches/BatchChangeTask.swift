@@ -108,7 +108,7 @@ final class BatchChangeTask: BatchTask {
 
     /// Stores the objects found, with the position of the search.
     func accept(_ result: BatchSearch.Result, at position: UInt64) {
-        assert(isSearching, "Only a search finds objects.")
+        assert(isSearching, "Objects are accepted only from a running search.")
         if reevaluation.isNeeded {
             found.accept(result, of: reevaluation.objects, at: position)
         } else {
@@ -151,7 +151,8 @@ final class BatchChangeTask: BatchTask {
         pace.adapt(to: clock.monotonicNanoseconds - began, atMost: most)
     }
 
-    /// Returns the still selected objects of the next transaction, and the index of its end.
+    /// Returns the objects of the next transaction that are still selected, and the index of the
+    /// first object after the transaction.
     ///
     /// The transaction ends early if evaluating objects again takes long. If even the first object
     /// takes too long, it is left to a reader.
@@ -257,8 +258,8 @@ final class BatchChangeTask: BatchTask {
         found.selection(of: stored, upTo: committer.plannedPosition)
     }
 
-    /// Leaves the objects that must be evaluated again to a reader, as many as it may evaluate
-    /// together.
+    /// Leaves the objects that must be evaluated again to a reader, up to the limits of one
+    /// evaluation.
     ///
     /// Throws `timeout` if too many evaluations had no effect.
     private func leaveToReader(

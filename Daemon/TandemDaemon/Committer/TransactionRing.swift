@@ -33,7 +33,7 @@ struct TransactionRing {
 
     /// Adds the next transaction, without its blobs, and drops the oldest ones beyond the limits.
     ///
-    /// Returns the limit that was reached, if one was.
+    /// Returns the limit that was reached, if any.
     @discardableResult
     mutating func append(_ transaction: EncodedTransaction) -> Limit? {
         assert(

@@ -22,7 +22,7 @@ final class ReadDispatcher {
     private let care: JournalCare
     private let pushes: PushDispatcher
     private let queues: SessionQueues
-    /// The executor of reads of snapshots.
+    /// The executor of reads on snapshots.
     private(set) var readers: any ReadExecutor = ReadsInTurns()
     private(set) var waiting = ReadQueue()
     private(set) var running: [PendingRead] = []
@@ -54,7 +54,7 @@ final class ReadDispatcher {
         self.readers = readers
     }
 
-    /// Changes the amounts of work that reads may do.
+    /// Changes the limits on the work that reads may do.
     func setEffort(littleWork: Int? = nil, verdictReads: Int? = nil) {
         if let littleWork { effort.littleWork = littleWork }
         if let verdictReads { effort.verdictReads = verdictReads }
@@ -151,7 +151,7 @@ final class ReadDispatcher {
                 break
             }
         }
-        // The queue must not change during the search.
+        // Failed only now, because the queue must not change during the search above.
         for (read, error) in failed { fail(read, error) }
         assert(due == nil || !waiting.isEmpty, "Only waiting reads are to be retried.")
     }

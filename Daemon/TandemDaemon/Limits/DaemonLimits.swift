@@ -204,7 +204,7 @@ extension DaemonLimits {
     /// The maximum number of key paths, and of parts of predicates, of the lists of a verdict
     /// request that is answered immediately.
     ///
-    /// Compiling that many takes about a millisecond each.
+    /// Compiling the maximum of either takes about a millisecond.
     static let littlePaths = 256
     static let littleParts = 4_096
     /// The maximum number and size of transactions covered by a request that is answered
@@ -222,7 +222,7 @@ extension DaemonLimits {
     /// The maximum number of blobs that one checkpoint removes, about as many as can be added
     /// before it.
     static let sweptBlobs = 1_024
-    /// The maximum number of reads in progress, if four per reader thread are fewer.
+    /// The maximum number of reads in progress, or four per reader thread if that is more.
     ///
     /// Only as many of them run concurrently as there are reader threads.
     static let readsBegun = 16

@@ -2,7 +2,7 @@ import Tandem
 
 /// The members of a request, or of an object in it; throws `usage` for an invalid member.
 struct BridgeRequest {
-    /// The name used in messages.
+    /// The name of the request or object in error messages.
     let what: String
     let members: [String: JSON]
 
