@@ -17,8 +17,10 @@ import TandemWire
 /// - `progress`, `hash`: the durable progress of the batch.
 /// - `next`: the index of the first row not inserted.
 /// - `refused`: rows from `next` on that are known to be impossible to insert.
-/// - `refusedEnd`: rows from `next` up to here can't be inserted together.
-/// - `cuts`: indexes after `next` before which transactions end.
+/// - `refusedEnd`: the end of a range of rows from `next` on that can't be inserted together; nil
+///   if there is none.
+/// - `cuts`: the ascending indexes of rows before which a transaction must end, all greater than
+///   `next`.
 /// - `part`: the transaction in the batch of saves being built, or the last of several. It takes
 ///   effect once it is durable.
 final class BatchInsertTask: BatchTask {

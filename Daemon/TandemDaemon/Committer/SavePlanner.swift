@@ -246,7 +246,7 @@ struct SavePlanner {
                 || zip(changes, changes.dropFirst()).allSatisfy {
                     $0.object.number < $1.object.number
                 },
-            "A transaction changes each object once, by number.")
+            "A transaction changes each object once, in ascending order.")
         let mapping = ReferenceMapping(replaced)
         let inserted = request.inserts.map { object in
             let target = mapping[object]

@@ -55,7 +55,7 @@ struct TransactionRing {
         assert(
             !Invariants.walk(transactions.count)
                 || transactions.reduce(0) { $0 + $1.bytes.count } == bytes,
-            "The bytes are those of the transactions in the ring.")
+            "The byte count matches the transactions in the ring.")
         return reached
     }
 

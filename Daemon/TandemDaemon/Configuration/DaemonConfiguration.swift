@@ -18,8 +18,7 @@ public struct DaemonConfiguration: Sendable {
     public var socketGroup: UInt32?
     /// The roles of users and groups.
     public var roles = RolePolicy()
-    /// The guarantee for acknowledged saves: they survive power loss, or only the death of
-    /// processes.
+    /// The guarantee for acknowledged saves: they survive power loss, or only process crashes.
     public var durability: Durability = .full
     /// The size of a journal segment in bytes, or nil for the default.
     public var segmentBytes: Int?

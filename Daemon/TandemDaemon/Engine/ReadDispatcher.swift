@@ -111,7 +111,7 @@ final class ReadDispatcher {
 
     /// Queues the search for the objects of a batch.
     func add(_ search: PendingRead) {
-        assert(search.isSearch && search.job == nil, "A search is queued once.")
+        assert(search.isSearch && search.job == nil, "A batch's search is queued once.")
         waiting.add(search)
     }
 
@@ -153,7 +153,7 @@ final class ReadDispatcher {
         }
         // Failed only now, because the queue must not change during the search above.
         for (read, error) in failed { fail(read, error) }
-        assert(due == nil || !waiting.isEmpty, "Only waiting reads are to be retried.")
+        assert(due == nil || !waiting.isEmpty, "A retry is scheduled only while reads wait.")
     }
 
     /// Returns whether a read can begin: its position is committed, and its window is complete.

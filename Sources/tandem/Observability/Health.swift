@@ -54,7 +54,8 @@ struct Health {
             let bytes = (status["oldestReaderBytes"]?.int ?? 0) >> 20
             add(
                 "reader",
-                "a reader of the store lags \(lag) s and \(bytes) MiB, so the file grows: end the reader"
+                "a reader of the store lags by \(lag) s and \(bytes) MiB, so the file grows: "
+                    + "end the reader"
             )
         }
     }
