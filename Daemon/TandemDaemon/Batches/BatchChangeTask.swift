@@ -6,9 +6,9 @@ import TandemWire
 
 /// A waiting or running batch delete or update: the objects it found, and its progress.
 ///
-/// First a search finds the objects as they are at the position where it ends. Then they are
-/// processed in transactions, in the order of their references. Each transaction records the
-/// progress (``BatchProgress``), and a retried batch searches after the recorded reference.
+/// First, a search finds the objects in a snapshot of the store. Then they are processed in
+/// transactions, in the order of their references. Each transaction records the progress
+/// (``BatchProgress``), and a retried batch searches after the recorded reference.
 ///
 /// Before an object is processed, it is evaluated again if another client has changed it since the
 /// search, and skipped if it no longer matches or was deleted. If the evaluation takes long, a
@@ -17,7 +17,8 @@ import TandemWire
 ///
 /// State:
 /// - `search`: the read that searches for the objects, or evaluates some of them again.
-/// - `found`: the objects, the first one not processed, and the batch's own changes to them.
+/// - `found`: the objects found, the index of the first one not processed, and the batch's own
+///   changes to them.
 /// - `reevaluation`: objects that a reader must evaluate before the next transaction is planned.
 /// - `part`: the transaction in the batch of saves being built; it takes effect once it is durable.
 final class BatchChangeTask: BatchTask {

@@ -37,7 +37,7 @@ public struct DaemonConfiguration: Sendable {
     package var isSupervised = false
     /// The destination of log lines.
     public var log: @Sendable (LogLevel, String) -> Void
-    /// The minimum level of log lines; other lines are not even formatted.
+    /// The minimum level of log lines; lines below that level are not formatted.
     public var logLevel: LogLevel = .info
     /// The origin of each key: a flag, a variable, or a file and line.
     ///

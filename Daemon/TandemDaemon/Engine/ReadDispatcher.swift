@@ -331,7 +331,8 @@ final class ReadDispatcher {
     /// The time at which the next snapshot exceeds its limit, or waiting reads are to be retried;
     /// nil for never.
     ///
-    /// A read past its deadline ends in the turn after the next commit, which needs no schedule.
+    /// Reads that are already past their deadlines are ignored, because they end in the turn after
+    /// the next commit.
     var nextDeadline: UInt64? {
         let (now, time) = (
             clock.monotonicNanoseconds, UInt64(limits.snapshotMilliseconds) * 1_000_000

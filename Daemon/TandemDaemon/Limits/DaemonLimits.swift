@@ -267,7 +267,7 @@ extension DaemonLimits {
     ///
     /// Further lines are only counted.
     static let logLinesInInterval = 100
-    /// The interval of that limit.
+    /// The interval to which ``logLinesInInterval`` applies.
     static let logIntervalNanoseconds: UInt64 = 10_000_000_000
     /// The delay before disk space is requested again after the disk was full.
     static let spaceRetryNanoseconds: UInt64 = 1_000_000_000

@@ -298,11 +298,11 @@ extension Limit {
         case .ringTransactions:
             facts(
                 \.ringTransactions, .count, 1...1 << 24, "transactions kept in memory",
-                "the oldest are read from the journal")
+                "older ones are read from the journal")
         case .ringBytes:
             facts(
                 \.ringBytes, .bytes, 4_096...16 << 30, "size of transactions kept in memory",
-                "the oldest are read from the journal")
+                "older ones are read from the journal")
         default: preconditionFailure("\(self) is described above.")
         }
     }
