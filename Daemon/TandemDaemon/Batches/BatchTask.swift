@@ -19,7 +19,8 @@ protocol BatchTask: AnyObject {
     /// planned while there is time.
     func advance(
         _ committer: Committer, _ clock: any Clock, atMost most: Int, isAlone: Bool) throws
-    /// Marks the planned transaction as durable, or fails with `unkept` if its record was not kept.
+    /// Marks the planned transaction as durable; fails with `unkept`, if given, because the record
+    /// could not be stored.
     func didCommit(unless unkept: TandemError?)
     /// Ends the batch with an error; the planned transaction had no effect.
     func fail(_ error: TandemError)

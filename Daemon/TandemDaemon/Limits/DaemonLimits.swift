@@ -26,7 +26,7 @@ public struct DaemonLimits: Hashable, Sendable {
     public var inboundBytes = WireLimits.inboundQueueBytes
     /// The maximum size of incomplete messages of all connections, in bytes.
     ///
-    /// One message has at most ``transactionBytes``.
+    /// The size of one message is at most ``transactionBytes``.
     public var unfinishedBytes = 256 << 20
     /// The maximum size of incomplete messages of one user's connections, in bytes.
     public var unfinishedBytesPerUser = 128 << 20
