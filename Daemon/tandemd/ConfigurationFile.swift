@@ -4,7 +4,7 @@ import Yams
 
 /// A configuration file in YAML: nested mappings, whose keys are joined by dots to setting names.
 enum ConfigurationFile {
-    /// The error of a file that can't be read or is not a configuration.
+    /// The error for a file that can't be read or is not a valid configuration.
     struct Unreadable: Error {
         var message: String
     }
@@ -65,7 +65,7 @@ enum ConfigurationFile {
         return try (node.sequence.map(Array.init) ?? [node]).map { item in
             guard let scalar = item.scalar, !isNull(item) else {
                 throw Unreadable(
-                    message: "\(origin): each item of a list must be one word or number")
+                    message: "\(origin): each item of a list must be a single word or number")
             }
             return scalar.string
         }

@@ -58,7 +58,7 @@ struct ConfigurationSources {
         let known = Setting.all.map(\.variable) + ["TANDEMD_CONFIG"]
         let names = ThisProcess.environment(prefixed: Setting.variablePrefix).keys
         return names.filter { !known.contains($0) }.sorted().map { name in
-            "there is no variable \(name)"
+            "unknown environment variable \(name)"
                 + (nearest(to: name, among: known).map { "; did you mean \($0)?" }
                     ?? "; see tandemd --help")
         }

@@ -16,7 +16,7 @@ struct GivenOptions: ParsableArguments {
     var socket: String?
 
     @Option(
-        help: "full: acknowledged saves survive power loss; relaxed: only the death of processes.")
+        help: "Acknowledged saves survive power loss (full) or only process crashes (relaxed).")
     var durability: String?
 
     @Option(

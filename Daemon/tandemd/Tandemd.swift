@@ -8,7 +8,7 @@ import TandemModel
 struct Tandemd: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tandemd",
-        abstract: "Keep one object graph in sync across all processes of this machine.",
+        abstract: "Keep one object graph in sync across all processes on this machine.",
         discussion: """
             Without --store and --socket, the paths follow from --name: /var/lib/tandem/NAME and \
             /run/tandem/NAME.sock for root and system services; for other users, paths below \
@@ -135,8 +135,8 @@ struct Tandemd: ParsableCommand {
         for problem in ConfigurationSources.unknownVariables() { assembly.addProblem(problem) }
         if name.isEmpty || name.contains("/") || name.hasPrefix(".") {
             assembly.addProblem(
-                "`\(name)` is not the name of a daemon; a name has no `/` and does not begin with `.`"
-            )
+                "`\(name)` is not a valid daemon name; a name has no `/` and does not begin "
+                    + "with `.`")
         }
         do {
             sources.file = try fileSettings(paths)
@@ -185,12 +185,12 @@ extension DaemonError {
 }
 
 extension LogLevel {
-    /// Writes a line to standard error; under journald, a prefix contains the priority.
+    /// Writes a line to standard error, under journald with its priority as a prefix.
     func print(_ line: String) {
         StandardStream.error.write(prefix + line.printable + "\n")
     }
 
-    /// The prefix of a line.
+    /// The prefix of each line.
     fileprivate var prefix: String {
         StandardStream.error.isJournal ? "<\(rawValue)>" : "tandemd: "
     }

@@ -11,7 +11,7 @@ import Tandem
     private var waiter: CheckedContinuation<Void, Never>?
     private var task: Task<Void, Never>?
 
-    /// Subscribes to saves; checks every save after the return.
+    /// Subscribes to saves; every save after the initialiser has returned is checked.
     init(_ container: PersistentContainer) async throws {
         let saves = container.didSave
         await withCheckedContinuation { started in

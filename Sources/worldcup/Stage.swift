@@ -5,7 +5,7 @@ import TandemIO
 /// The temporary store and the processes of the demo; ``close()`` ends the processes and removes
 /// the store.
 final class Stage {
-    /// The directory of store, socket and report.
+    /// The directory that contains the store, the socket and the report.
     let directory: String
     private let signals: SignalSource
     private let poller: Poller

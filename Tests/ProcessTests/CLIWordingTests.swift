@@ -40,8 +40,8 @@ import Testing
             (["top", "-d", "-1"], "--delay must be at least"),
             (["fetch", "Team", "--at", "0"], "--at must be a position; the first is 1"),
             (["log", "--color", "pink"], "'never'; see `tandem log --help`"),
-            (["status", "--name", "../../etc"], "`../../etc` is not the name of a daemon"),
-            (["check", "--name", "a/b"], "`a/b` is not the name of a daemon"),
+            (["status", "--name", "../../etc"], "`../../etc` is not a valid daemon name"),
+            (["check", "--name", "a/b"], "`a/b` is not a valid daemon name"),
             (["log", "-n", "abc"], "-n must be a number that is not negative, or all"),
             (["log", "abc"], "`abc` is not FIELD=VALUE; FIELD is one of author"),
             (["backup"], "Missing expected argument '<target>'; see `tandem backup --help`"),
@@ -51,7 +51,7 @@ import Testing
             #expect(!run.output.contains("sage:"), "\(run.output)")
         }
         let daemon = try CommandRun("tandemd", ["--name", "../etc", "--check-config"])
-        expectLine(daemon, 2, "`../etc` is not the name of a daemon")
+        expectLine(daemon, 2, "`../etc` is not a valid daemon name")
     }
 
     @Test func `a missing file is a usage error`() throws {

@@ -96,7 +96,8 @@ import Testing
         for text in [
             "\(path):2: there is no key limits.conections; did you mean limits.connections?",
             "\(path):3: limits.frameBytes cannot be \"tiny\": expected 4 KiB to 1 MiB",
-            "there is no variable TANDEMD_LIMITS_RING; did you mean TANDEMD_LIMITS_RING_BYTES?",
+            "unknown environment variable TANDEMD_LIMITS_RING; "
+                + "did you mean TANDEMD_LIMITS_RING_BYTES?",
         ] { #expect(run.output.contains(text), "\(text) in \(run.output)") }
         #expect(!run.output.contains("limits.connections ="))
     }

@@ -6,9 +6,9 @@ import TandemWire
 
 /// A waiting or running batch delete or update: the objects it found, and its progress.
 ///
-/// First a search finds the objects as they are at the position where it ends. Then they are
-/// processed in transactions, in the order of their references. Each transaction records the
-/// progress (``BatchProgress``), and a retried batch searches after the recorded reference.
+/// First, a search finds the objects in a snapshot of the store. Then they are processed in
+/// transactions, in the order of their references. Each transaction records the progress
+/// (``BatchProgress``), and a retried batch searches after the recorded reference.
 ///
 /// Before an object is processed, it is evaluated again if another client has changed it since the
 /// search, and skipped if it no longer matches or was deleted. If the evaluation takes long, a
@@ -17,7 +17,8 @@ import TandemWire
 ///
 /// State:
 /// - `search`: the read that searches for the objects, or evaluates some of them again.
-/// - `found`: the objects, the first one not processed, and the batch's own changes to them.
+/// - `found`: the objects found, the index of the first one not processed, and the batch's own
+///   changes to them.
 /// - `reevaluation`: objects that a reader must evaluate before the next transaction is planned.
 /// - `part`: the transaction in the batch of saves being built; it takes effect once it is durable.
 final class BatchChangeTask: BatchTask {
@@ -108,7 +109,7 @@ final class BatchChangeTask: BatchTask {
 
     /// Stores the objects found, with the position of the search.
     func accept(_ result: BatchSearch.Result, at position: UInt64) {
-        assert(isSearching, "Only a search finds objects.")
+        assert(isSearching, "Objects are accepted only from a running search.")
         if reevaluation.isNeeded {
             found.accept(result, of: reevaluation.objects, at: position)
         } else {
@@ -151,7 +152,8 @@ final class BatchChangeTask: BatchTask {
         pace.adapt(to: clock.monotonicNanoseconds - began, atMost: most)
     }
 
-    /// Returns the still selected objects of the next transaction, and the index of its end.
+    /// Returns the objects of the next transaction that are still selected, and the index of the
+    /// first object after the transaction.
     ///
     /// The transaction ends early if evaluating objects again takes long. If even the first object
     /// takes too long, it is left to a reader.
@@ -257,8 +259,8 @@ final class BatchChangeTask: BatchTask {
         found.selection(of: stored, upTo: committer.plannedPosition)
     }
 
-    /// Leaves the objects that must be evaluated again to a reader, as many as it may evaluate
-    /// together.
+    /// Leaves the objects that must be evaluated again to a reader, up to the limits of one
+    /// evaluation.
     ///
     /// Throws `timeout` if too many evaluations had no effect.
     private func leaveToReader(

@@ -16,9 +16,11 @@ import TandemWire
 /// State:
 /// - `progress`, `hash`: the durable progress of the batch.
 /// - `next`: the index of the first row not inserted.
-/// - `refused`: rows known to be impossible, the first one at or after `next`.
-/// - `refusedEnd`: rows from `next` up to here can't be inserted together.
-/// - `cuts`: indexes after `next` before which transactions end.
+/// - `refused`: rows from `next` on that are known to be impossible to insert.
+/// - `refusedEnd`: the end of a range of rows from `next` on that can't be inserted together; nil
+///   if there is none.
+/// - `cuts`: the ascending indexes of rows before which a transaction must end, all greater than
+///   `next`.
 /// - `part`: the transaction in the batch of saves being built, or the last of several. It takes
 ///   effect once it is durable.
 final class BatchInsertTask: BatchTask {
@@ -201,7 +203,8 @@ final class BatchInsertTask: BatchTask {
 
     private func index(of refusal: BatchRefusal) -> Int { Int(refusal.row - insert.first) }
 
-    /// Ends the chunk at the first of these rows.
+    /// Ends the chunk at the first of these rows by throwing the row's error; does nothing if there
+    /// is none.
     private func refuse(_ rows: [BatchRefusal]) throws(TandemError) {
         refused = rows
         hasRefused = true
@@ -300,7 +303,7 @@ private struct InsertPart {
     var next: Int
     /// The batch's progress after the transaction.
     var progress: BatchProgress
-    /// The hash of all rows processed up to then.
+    /// The hash of all rows processed up to the end of the transaction.
     var hash: StableHash
     var position: UInt64 = 0
 }

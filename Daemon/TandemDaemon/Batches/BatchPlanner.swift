@@ -87,7 +87,8 @@ struct BatchPlanner {
 
     /// Applies a transaction of a batch with the batch's progress; returns its position.
     ///
-    /// The last one may have no changes, because the journal must record the end of the batch.
+    /// The last transaction may have no changes, because the journal must record the end of the
+    /// batch.
     func append(
         _ plan: SavePlanner.Plan, _ part: SaveRequest, _ progress: BatchProgress,
         by principal: Principal

@@ -30,7 +30,7 @@ struct BatchQueue {
     private(set) var current: (any BatchTask)?
     /// The waiting entries, in order of arrival.
     private var waiting: [Waiting] = []
-    /// The turn count at each user's last turn; one entry for each user who has ever had one.
+    /// The turn count at each user's last turn; users are never removed.
     private var served: [UInt32: UInt64] = [:]
     private var turns: UInt64 = 0
 
@@ -43,7 +43,7 @@ struct BatchQueue {
     /// Queues a batch.
     ///
     /// Throws `limitExceeded` with the limit's name, and counts it, if too many batches of the user
-    /// or the connection are waiting, or if their messages take too many bytes.
+    /// or the connection are waiting, or if their messages are too large in total.
     mutating func add(
         _ run: BatchChangeTask, _ limits: DaemonLimits, _ counts: LimitCounters
     ) throws(TandemError) {
@@ -61,7 +61,7 @@ struct BatchQueue {
         }
         let bytes = ofUser.reduce(run.bytes) { $0 + $1.bytes }
         if !ofUser.isEmpty, bytes > limits.inboundBytes {
-            let text = "the waiting batches of this user would have \(bytes) bytes"
+            let text = "the waiting batches of this user would use \(bytes) bytes"
             throw counts.refusal(.inboundBytes, limits, text + Self.advice)
         }
         waiting.append(.batch(run))
@@ -99,7 +99,7 @@ struct BatchQueue {
             let next = waiting.remove(at: index)
             guard let run = dequeue(next) else { continue }
             turns += 1
-            assert(!run.session.isClosing, "Batches of closed sessions were dropped before.")
+            assert(!run.session.isClosing, "Batches of closed sessions have already been dropped.")
             served[next.user] = turns
             current = run
         }

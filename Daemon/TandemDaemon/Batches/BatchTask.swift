@@ -15,11 +15,12 @@ protocol BatchTask: AnyObject {
 
     /// Plans the next transaction, if there is one, and adds it to the batch of saves being built.
     ///
-    /// `isAlone` means that no save is in that batch. More than one transaction may then be planned
-    /// while there is time.
+    /// If `isAlone` is true, the batch contains no save, and more than one transaction may be
+    /// planned while there is time.
     func advance(
         _ committer: Committer, _ clock: any Clock, atMost most: Int, isAlone: Bool) throws
-    /// Marks the planned transaction as durable, or fails with `unkept` if its record was not kept.
+    /// Marks the planned transaction as durable; fails with `unkept`, if given, because the record
+    /// could not be stored.
     func didCommit(unless unkept: TandemError?)
     /// Ends the batch with an error; the planned transaction had no effect.
     func fail(_ error: TandemError)

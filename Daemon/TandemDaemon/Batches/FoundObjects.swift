@@ -24,8 +24,8 @@ struct FoundObjects {
     /// Whether the batch's predicate reads derived values, which can change without a new version
     /// of the row.
     private var readsDerived = false
-    /// The objects that a reader evaluated again, with the position of the evaluation; the hash of
-    /// the row that matched, or nil if it did not match.
+    /// The objects that a reader evaluated again, with the position of the evaluation and the hash
+    /// of the row; the hash is nil if the row did not match.
     private var evaluated: [ObjectReference: (rowHash: Int?, position: UInt64)] = [:]
     /// Objects that another client's change had already excluded when the batch first changed them.
     private var excluded: Set<ObjectReference> = []

@@ -17,8 +17,8 @@ struct ObjectEvaluator {
             work: committer.limits.sliceReads, weight: predicate.weight)
     }
 
-    /// Returns whether an object matches; nil if a reader has to evaluate it, because the work is
-    /// used up.
+    /// Returns whether an object matches; nil if the budget is used up, so that a reader has to
+    /// evaluate the object.
     func matches(_ stored: StoredObject) throws -> Bool? {
         budget.beginObject()
         guard isCharged(1 + stored.row.bytes.count / 64) else { return nil }
@@ -36,7 +36,7 @@ struct ObjectEvaluator {
     }
 
     private func isCharged(_ count: Int) -> Bool {
-        // The only possible error is that the work is used up.
+        // The only possible error is an exhausted budget.
         (try? budget.charge(count, heldBytes: 0)) != nil
     }
 }

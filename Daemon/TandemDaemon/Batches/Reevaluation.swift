@@ -10,7 +10,7 @@ struct Reevaluation {
     /// Whether a reader must evaluate objects.
     var isNeeded: Bool { !objects.isEmpty }
 
-    /// Whether a reader may evaluate more objects together with these.
+    /// Whether more objects may be added to the evaluation.
     var hasRoom: Bool {
         objects.count < DaemonLimits.evaluatedObjects && bytes < DaemonLimits.evaluatedBytes
     }

@@ -38,7 +38,7 @@ struct CheckpointSchedule {
         let longest = UInt64(limits.checkpointMilliseconds) * 1_000_000
         let idleEnd = max(lastSave, lastAcknowledged, lastCheckpoint) + idle
         let due = min(idleEnd, lastCheckpoint + longest)
-        assert(due >= lastCheckpoint, "A checkpoint is due after the last one.")
+        assert(due >= lastCheckpoint, "The next checkpoint is not due before the last one.")
         if now >= due {
             return .due(due == idleEnd ? .checkpointIdleMilliseconds : .checkpointMilliseconds)
         }

@@ -308,7 +308,7 @@ final class Committer {
         if idempotencyTable.unsettled > 0, !(try checkpoint()) {
             idempotencyTable.forget()
             done.unkept = readOnlyState.refusal
-            assert(done.unkept != nil, "After a checkpoint without room, the daemon is read-only.")
+            assert(done.unkept != nil, "A checkpoint without room makes the daemon read-only.")
         }
         assert(
             idempotencyTable.unsettled == 0, "All answers of the batch are durable or discarded.")

@@ -60,7 +60,7 @@ struct FoldingRenewal {
                 || zip(found.changes, found.changes.dropFirst()).allSatisfy {
                     $0.object.number < $1.object.number
                 },
-            "A renewal has each object once, by number.")
+            "A renewal contains each object once, sorted by number.")
         try committer.mappingShortage {
             var transaction = Transaction(
                 principal: Principal(author: "tandemd", context: "derived texts"),

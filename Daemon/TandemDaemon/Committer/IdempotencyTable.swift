@@ -75,7 +75,7 @@ struct IdempotencyTable {
         guard let progress = first.batch else { throw used(first) }
         guard progress.done <= Int64.max else {
             throw TandemError(
-                .storage, "the recorded progress of the batch is impossible; run `tandem check`")
+                .storage, "the recorded progress of the batch is invalid; run `tandem check`")
         }
         return progress
     }

@@ -32,7 +32,7 @@ struct LeaseAllocator {
     /// Reserves more numbers, durable on return; commits the store.
     mutating func reserve(_ store: Store) throws(StoreError) {
         let first = try store.leaseNumbers(largest * DaemonLimits.leasesReserved)
-        assert(first >= reservedBelow, "Numbers are reserved once.")
+        assert(first >= reservedBelow, "No number is reserved twice.")
         next = first
         reservedBelow = store.nextNumber
         assert(!isShort(of: largest), "The reserved numbers suffice for the largest lease.")

@@ -10,7 +10,7 @@ struct MemberSet {
     /// The members by number; unused once there is a table.
     private var list: [ObjectReference] = []
     private var table: Set<ObjectReference>?
-    /// The longest list from which members are removed in place.
+    /// The maximum length of a list from which members are removed in place.
     private static let shortList = 64
 
     /// Whether the set is empty.

@@ -5,7 +5,7 @@ import TandemStore
 enum ModelChange {
     /// The effect of a declared or applied model.
     enum Outcome {
-        /// The store's model stays.
+        /// The store keeps its model.
         case serves
         /// This model is installed.
         case installs(CompiledModel)
@@ -21,8 +21,8 @@ enum ModelChange {
     /// into the store's model. Properties and entities that only the store has are kept, since they
     /// belong to other apps.
     ///
-    /// Throws `usage` for an invalid model, `schemaMismatch` with every difference that is more
-    /// than an addition.
+    /// Throws `usage` for an invalid model, `schemaMismatch` with every difference that is not an
+    /// addition or a relaxed rule.
     static func plan(
         declared: Model, hash: StableHash, store: Store
     ) throws -> Outcome {

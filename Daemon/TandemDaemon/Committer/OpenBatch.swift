@@ -17,10 +17,10 @@ struct OpenBatch {
     mutating func append(_ transaction: EncodedTransaction) {
         assert(
             transactions.last.map { $0.position + 1 == transaction.position } ?? true,
-            "A batch has consecutive transactions.")
+            "The transactions of a batch have consecutive positions.")
         frames.append(transaction.bytes)
         transactions.append(transaction)
-        assert(frames.count == count, "The batch has the planned transactions.")
+        assert(frames.count == count, "Each planned transaction has a frame.")
     }
 
     /// Writes the batch to the journal after a position, and flushes it; the batch stays open.

@@ -13,7 +13,8 @@ final class PlanningGraph {
     /// Long texts that the request refers to and that are known to exist.
     var texts: Set<TextReference> = []
     private(set) var objects: PlanningObjects
-    /// Members under a relationship with the rule `deny`, checked after everything else is planned.
+    /// Members of deleted objects' relationships with the rule `deny`, checked after everything
+    /// else is planned.
     private(set) var denials: [(owner: ObjectReference, slot: Int, members: [ObjectReference])] = []
 
     /// Creates an empty graph with capacity for `capacity` objects.
@@ -257,14 +258,14 @@ final class PlanningGraph {
         guard working?.isInserted != true else { return delta.added.count }
         let most = min(bound, .max >> 1) + 1 + delta.removed.count
         let stored = try store.memberCount(of: owner.number, relationship, atMost: most)
-        assert(stored >= delta.removed.count, "Only members of the store are removed.")
+        assert(stored >= delta.removed.count, "Only stored members can be removed.")
         return stored - delta.removed.count + delta.added.count
     }
 
     // MARK: Deletion
 
-    /// Deletes an object and follows its delete rules; ``denials`` collects members under the rule
-    /// `deny`.
+    /// Deletes an object and follows its delete rules; ``denials`` collects the members of
+    /// relationships with the rule `deny`.
     func delete(_ object: ObjectReference) throws {
         var pending = [object]
         while let next = pending.popLast() {

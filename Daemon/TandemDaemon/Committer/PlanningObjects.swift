@@ -33,7 +33,7 @@ struct PlanningObjects {
     /// Adds an object whose number is not in the set.
     mutating func append(_ working: PlanningObject) {
         let number = working.object.number
-        assert(self[number] == nil, "A number is in the set once.")
+        assert(self[number] == nil, "The set contains each number at most once.")
         if let last = run.last, last.object.number > number {
             others[number] = working
         } else {

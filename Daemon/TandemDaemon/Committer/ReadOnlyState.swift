@@ -67,7 +67,7 @@ struct ReadOnlyState: Hashable {
             ActiveShortage(
                 shortage: shortage, detail: detail, bytes: bytes, since: since,
                 nextLook: monotonic &+ DaemonLimits.spaceRetryNanoseconds))
-        assert(shortages.count <= Shortage.allCases.count, "Each shortage is active once.")
+        assert(shortages.count <= Shortage.allCases.count, "Each shortage is listed at most once.")
     }
 
     /// Clears a shortage.

@@ -27,8 +27,8 @@ extension SavePlanner {
             var planner = SavePlanner(request, model, store, numbersBelow, limits, counts)
             try planner.findRejected(&refusals)
             if refusals.errors.count == known { break }
-            // Without these inserts, the others may have a different result, because the values of
-            // the removed inserts are free.
+            // Without these inserts, the others may have a different result, because the unique
+            // values of these inserts become free.
             request.operations.removeAll { refusals.errors[$0.object.number] != nil }
         }
         return refusals.errors

@@ -21,8 +21,8 @@ struct SavePlanner {
     struct Plan {
         /// The changes; empty if the save has no net effect.
         var changes: [Change]
-        /// The object that each insert of the request became, in the request's order; nil if it
-        /// became none.
+        /// The object that results from each insert of the request, in the request's order; nil if
+        /// there is none.
         var inserted: [ObjectReference?]
         /// Blobs that the store does not have.
         var blobs: [Blob]
@@ -54,7 +54,7 @@ struct SavePlanner {
             replaced += found
             assert(
                 replaced.count <= request.operations.count,
-                "Each round replaces further new objects, so that planning ends.")
+                "Each round replaces further new objects, so planning terminates.")
         }
     }
 
@@ -246,7 +246,7 @@ struct SavePlanner {
                 || zip(changes, changes.dropFirst()).allSatisfy {
                     $0.object.number < $1.object.number
                 },
-            "A transaction changes each object once, by number.")
+            "A transaction changes each object once, in ascending order.")
         let mapping = ReferenceMapping(replaced)
         let inserted = request.inserts.map { object in
             let target = mapping[object]

@@ -106,7 +106,8 @@ struct SaveValidator {
         }
     }
 
-    /// Returns the size limit of a value; URLs have their own because they stay in the row.
+    /// Returns the size limit of a value; URLs have a limit of their own because they stay in the
+    /// row.
     private func limit(_ value: Value) -> Limit {
         if case .url = value { .attributeBytes } else { .blobBytes }
     }

@@ -33,7 +33,7 @@ struct TransactionRing {
 
     /// Adds the next transaction, without its blobs, and drops the oldest ones beyond the limits.
     ///
-    /// Returns the limit that was reached, if one was.
+    /// Returns the limit that was reached, if any.
     @discardableResult
     mutating func append(_ transaction: EncodedTransaction) -> Limit? {
         assert(
@@ -55,7 +55,7 @@ struct TransactionRing {
         assert(
             !Invariants.walk(transactions.count)
                 || transactions.reduce(0) { $0 + $1.bytes.count } == bytes,
-            "The bytes are those of the transactions in the ring.")
+            "The byte count matches the transactions in the ring.")
         return reached
     }
 

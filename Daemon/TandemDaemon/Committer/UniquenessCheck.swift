@@ -71,7 +71,7 @@ struct UniquenessCheck {
         }
     }
 
-    /// Returns the indexes before which new objects must be split.
+    /// Returns the indexes before which the list of new objects must be split.
     ///
     /// No chunk then has two objects with the same unique values. Values that the store has require
     /// no split, because each new object with them becomes the stored one.

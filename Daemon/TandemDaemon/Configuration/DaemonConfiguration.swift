@@ -18,8 +18,7 @@ public struct DaemonConfiguration: Sendable {
     public var socketGroup: UInt32?
     /// The roles of users and groups.
     public var roles = RolePolicy()
-    /// The guarantee for acknowledged saves: they survive power loss, or only the death of
-    /// processes.
+    /// The guarantee for acknowledged saves: they survive power loss, or only process crashes.
     public var durability: Durability = .full
     /// The size of a journal segment in bytes, or nil for the default.
     public var segmentBytes: Int?
@@ -38,7 +37,7 @@ public struct DaemonConfiguration: Sendable {
     package var isSupervised = false
     /// The destination of log lines.
     public var log: @Sendable (LogLevel, String) -> Void
-    /// The minimum level of log lines; other lines are not even formatted.
+    /// The minimum level of log lines; lines below that level are not formatted.
     public var logLevel: LogLevel = .info
     /// The origin of each key: a flag, a variable, or a file and line.
     ///

@@ -37,7 +37,7 @@ extension Setting {
             }),
         .choice(
             "durability",
-            "full: acknowledged saves survive power loss; relaxed: only the death of processes",
+            "acknowledged saves survive power loss (full) or only process crashes (relaxed)",
             [("full", Durability.full), ("relaxed", .relaxed)], \.durability, ==),
         .choice(
             "log.level", "least important level that is logged",

@@ -98,7 +98,7 @@ extension Setting {
             })
     }
 
-    /// Returns a setting for an optional number, whose nil is written and shown as `absent`.
+    /// Returns a setting for an optional number; nil is written and shown as `absent`.
     static func number(
         _ name: String, _ summary: String, _ unit: SettingUnit, _ range: ClosedRange<Int>,
         absent: String, _ path: any WritableKeyPath<DaemonConfiguration, Int?> & Sendable

@@ -45,7 +45,7 @@ final class Admission {
             id: nextSession, peer: peer, unit: unit, role: role, now: clock.monotonicNanoseconds)
         let session = Session(of: client, on: socket, committer: committer)
         nextSession += 1
-        assert(sessions[session.id] == nil, "The id of a session is used once.")
+        assert(sessions[session.id] == nil, "No two sessions have the same id.")
         sessions[session.id] = session
         greeting.insert(session.id)
         reporter.countConnection()

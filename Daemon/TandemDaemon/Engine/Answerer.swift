@@ -90,10 +90,10 @@ struct Answerer {
         case .verdicts(let request):
             try check(request)
             try check(wayOf: request)
-        default: preconditionFailure("Nothing else is a read.")
+        default: preconditionFailure("The message is not a read.")
         }
         guard let question = try ReadQuestion(message, in: try model) else {
-            preconditionFailure("Nothing else is a read.")
+            preconditionFailure("The message is not a read.")
         }
         return question
     }
@@ -132,7 +132,8 @@ struct Answerer {
         let (from, to) = (request.from, request.at)
         guard to != 0 else { return try check(changesAfter: from) }
         guard request.alongside == nil else {
-            throw TandemError(.usage, "verdicts at an earlier position must not have a read")
+            throw TandemError(
+                .usage, "verdicts at an earlier position cannot be combined with a read")
         }
         for position in [min(from, to), max(from, to)] { try committer.check(readingAt: position) }
         for position in [from, to] { try check(changesAfter: position) }

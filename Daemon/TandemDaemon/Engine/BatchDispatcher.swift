@@ -33,7 +33,7 @@ final class BatchDispatcher {
     /// The record under the batch's id is read only in the batch's first turn: until then, an
     /// earlier request with the same id may change the record.
     func begin(_ batch: Batch, _ id: UInt32, _ session: Session) throws {
-        try admission.authorize(.writer, of: session, to: "change objects by a batch")
+        try admission.authorize(.writer, of: session, to: "change objects in a batch")
         try check(batch)
         let principal = try session.client.principal(author: batch.author, context: batch.context)
         try queue.add(
@@ -70,7 +70,7 @@ final class BatchDispatcher {
         try failing(run) {
             if run is BatchInsertTask {
                 try admission.authorize(
-                    .writer, of: run.session, to: "insert objects by a batch")
+                    .writer, of: run.session, to: "insert objects in a batch")
             }
             try run.advance(committer, clock, atMost: queue.most, isAlone: isAlone)
         }
@@ -95,7 +95,7 @@ final class BatchDispatcher {
             run.begin(read)
             begun = read
         }
-        assert(begun == nil || run.isSearching, "A batch waits for its search.")
+        assert(begun == nil || run.isSearching, "The batch records the search that it waits for.")
         return begun
     }
 

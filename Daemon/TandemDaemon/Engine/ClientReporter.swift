@@ -142,7 +142,8 @@ final class ClientReporter {
         logSlow(kind, entity, session, nanoseconds: end - min(start, end))
     }
 
-    /// Logs a warning for a slow request; not for a save, which may have waited for other saves.
+    /// Logs a warning for a slow request, unless it is a save, which may have waited for other
+    /// saves.
     private func logSlow(
         _ kind: String, _ entity: String, _ session: Session, nanoseconds: UInt64
     ) {

@@ -142,7 +142,7 @@ final class Engine {
         queues.updateInterest(session)
     }
 
-    /// Adds a session to the queues for its next work.
+    /// Queues a session for its next work.
     func schedule(_ session: Session) {
         guard !session.isClosing else { return }
         if session.hasRows { batches.add(rowsOf: session) }

@@ -6,13 +6,13 @@ import TandemWire
 
 /// Removal of segments on request.
 extension JournalCare {
-    /// Removes the requested segments, but those still needed only if forced; called between
-    /// batches.
+    /// Removes the requested segments; segments that a reader still needs are kept unless the
+    /// request forces their removal.
     ///
-    /// Requires the role admin, except for a dry run. One request removes a bounded number of
-    /// segments, and the client repeats it: without saves, no checkpoint would continue the
-    /// removal. Without room for a checkpoint, segments up to the last checkpoint are removed,
-    /// which may make room.
+    /// Called between batches. Requires the role admin, except for a dry run. One request removes a
+    /// bounded number of segments. The client repeats it, because without saves no checkpoint would
+    /// continue the removal. Without room for a checkpoint, segments up to the last checkpoint are
+    /// removed, which may make room.
     func answer(_ request: VacuumRequest, _ session: Session) throws -> VacuumAnswer {
         if !request.isDryRun {
             try admission.authorize(.admin, of: session, to: "vacuum the journal")

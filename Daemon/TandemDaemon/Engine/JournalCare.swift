@@ -66,8 +66,8 @@ final class JournalCare {
         }
         guard !retention.policy.keepsAll, committer.journal.segments.count > 1 else { return }
         do {
-            // The consumers of the last checkpoint: an acknowledgement that a crash could undo
-            // removes nothing.
+            // The consumers as of the last checkpoint, because an acknowledgement that a crash
+            // could undo must not remove segments.
             let consumers = try committer.store.consumers()
             let plan = retention.plan(state(consumers), committer.journal)
             guard plan.segments > 0 else { return }

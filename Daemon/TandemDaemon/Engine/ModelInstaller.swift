@@ -132,8 +132,8 @@ final class ModelInstaller {
         return Change(before: before, wasEmpty: wasEmpty)
     }
 
-    /// Returns the sessions whose declared model has something that the store's model no longer
-    /// has, with the errors that end them.
+    /// Returns the sessions whose declared model contains something that was removed from the
+    /// store's model, with the errors that end them.
     func outdated(except installer: Session) -> [(session: Session, ending: Ending)] {
         guard let store = committer.store.model?.model else { return [] }
         return admission.ordered.compactMap { session in

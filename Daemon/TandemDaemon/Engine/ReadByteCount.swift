@@ -41,7 +41,7 @@ struct ReadByteCount {
     }
 }
 
-/// The amounts of work that reads may do.
+/// The limits on the work that reads may do.
 struct ReadEffort {
     /// The maximum number of objects that a read may examine if it is answered immediately, without
     /// a reader.

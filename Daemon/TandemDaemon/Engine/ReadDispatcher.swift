@@ -22,7 +22,7 @@ final class ReadDispatcher {
     private let care: JournalCare
     private let pushes: PushDispatcher
     private let queues: SessionQueues
-    /// The executor of reads of snapshots.
+    /// The executor of reads on snapshots.
     private(set) var readers: any ReadExecutor = ReadsInTurns()
     private(set) var waiting = ReadQueue()
     private(set) var running: [PendingRead] = []
@@ -54,7 +54,7 @@ final class ReadDispatcher {
         self.readers = readers
     }
 
-    /// Changes the amounts of work that reads may do.
+    /// Changes the limits on the work that reads may do.
     func setEffort(littleWork: Int? = nil, verdictReads: Int? = nil) {
         if let littleWork { effort.littleWork = littleWork }
         if let verdictReads { effort.verdictReads = verdictReads }
@@ -111,7 +111,7 @@ final class ReadDispatcher {
 
     /// Queues the search for the objects of a batch.
     func add(_ search: PendingRead) {
-        assert(search.isSearch && search.job == nil, "A search is queued once.")
+        assert(search.isSearch && search.job == nil, "A batch's search is queued once.")
         waiting.add(search)
     }
 
@@ -151,9 +151,9 @@ final class ReadDispatcher {
                 break
             }
         }
-        // The queue must not change during the search.
+        // Failed only now, because the queue must not change during the search above.
         for (read, error) in failed { fail(read, error) }
-        assert(due == nil || !waiting.isEmpty, "Only waiting reads are to be retried.")
+        assert(due == nil || !waiting.isEmpty, "A retry is scheduled only while reads wait.")
     }
 
     /// Returns whether a read can begin: its position is committed, and its window is complete.
@@ -331,7 +331,8 @@ final class ReadDispatcher {
     /// The time at which the next snapshot exceeds its limit, or waiting reads are to be retried;
     /// nil for never.
     ///
-    /// A read past its deadline ends in the turn after the next commit, which needs no schedule.
+    /// Reads that are already past their deadlines are ignored, because they end in the turn after
+    /// the next commit.
     var nextDeadline: UInt64? {
         let (now, time) = (
             clock.monotonicNanoseconds, UInt64(limits.snapshotMilliseconds) * 1_000_000

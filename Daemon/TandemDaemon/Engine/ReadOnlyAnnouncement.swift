@@ -22,7 +22,8 @@ struct ReadOnlyAnnouncement {
         session.isReady && session.subscription.sentState != changes
     }
 
-    /// Records that a session's welcome was sent, which has the state, but not its reason.
+    /// Records that a session's welcome was sent, which contains the state but not the reason for
+    /// it.
     func recordWelcome(of session: Session) {
         assert(changes > 0 || !state.isReadOnly, "A read-only state was announced.")
         session.didSend(state: state.isReadOnly ? 0 : changes)

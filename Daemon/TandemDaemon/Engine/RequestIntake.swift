@@ -141,14 +141,14 @@ final class RequestIntake {
 }
 
 extension ClientMessage.Kind {
-    /// The action of a message that requires the role writer.
+    /// The action of a message that requires the role writer, for the error `denied`.
     ///
-    /// It is nil for other messages, and for those that always fit one frame.
+    /// Nil for other messages, and for those that always fit into one frame.
     fileprivate var writersAction: String? {
         switch self {
         case .save: "save"
-        case .batch: "change objects by a batch"
-        case .insert: "insert objects by a batch"
+        case .batch: "change objects in a batch"
+        case .insert: "insert objects in a batch"
         default: nil
         }
     }

@@ -6,7 +6,7 @@ import TandemWire
 ///
 /// State:
 /// - `planned`, `refusals`: the planned and the rejected saves, which are answered after the flush.
-/// - `savers`: the sessions of both, which are answered first.
+/// - `savers`: the sessions of these saves, which are served before all others.
 final class SaveBatch {
     private let committer: Committer
     private let admission: Admission

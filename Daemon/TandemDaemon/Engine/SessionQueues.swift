@@ -47,7 +47,7 @@ final class SessionQueues {
         return session.hasQuestion ? .turn(.requests) : .nothing
     }
 
-    /// Adds a session to the queues for its next work.
+    /// Queues a session for its next work.
     func add(_ session: Session) {
         assert(!session.isClosing, "A closed session gets no further turn.")
         if session.hasSave { saving.append(session) }

@@ -26,7 +26,7 @@ public struct DaemonLimits: Hashable, Sendable {
     public var inboundBytes = WireLimits.inboundQueueBytes
     /// The maximum size of incomplete messages of all connections, in bytes.
     ///
-    /// One message has at most ``transactionBytes``.
+    /// The size of one message is at most ``transactionBytes``.
     public var unfinishedBytes = 256 << 20
     /// The maximum size of incomplete messages of one user's connections, in bytes.
     public var unfinishedBytesPerUser = 128 << 20
@@ -204,7 +204,7 @@ extension DaemonLimits {
     /// The maximum number of key paths, and of parts of predicates, of the lists of a verdict
     /// request that is answered immediately.
     ///
-    /// Compiling that many takes about a millisecond each.
+    /// Compiling the maximum of either takes about a millisecond.
     static let littlePaths = 256
     static let littleParts = 4_096
     /// The maximum number and size of transactions covered by a request that is answered
@@ -222,7 +222,7 @@ extension DaemonLimits {
     /// The maximum number of blobs that one checkpoint removes, about as many as can be added
     /// before it.
     static let sweptBlobs = 1_024
-    /// The maximum number of reads in progress, if four per reader thread are fewer.
+    /// The maximum number of reads in progress, or four per reader thread if that is more.
     ///
     /// Only as many of them run concurrently as there are reader threads.
     static let readsBegun = 16
@@ -267,7 +267,7 @@ extension DaemonLimits {
     ///
     /// Further lines are only counted.
     static let logLinesInInterval = 100
-    /// The interval of that limit.
+    /// The interval to which ``logLinesInInterval`` applies.
     static let logIntervalNanoseconds: UInt64 = 10_000_000_000
     /// The delay before disk space is requested again after the disk was full.
     static let spaceRetryNanoseconds: UInt64 = 1_000_000_000

@@ -213,12 +213,12 @@ extension Limit {
         case .snapshotMilliseconds:
             facts(
                 \.snapshotMilliseconds, .milliseconds, 10...3_600_000,
-                "duration of a read while other clients save, since its snapshot makes the file grow",
+                "duration of a read while other clients save; its snapshot makes the file grow",
                 "timeout; the client can read again")
         case .snapshotBytes:
             facts(
                 \.snapshotBytes, .bytes, 65_536...1 << 40,
-                "bytes that other clients commit during a read, since its snapshot makes the file grow",
+                "bytes that other clients commit during a read; its snapshot makes the file grow",
                 "timeout; the client can read again")
         case .storeReaders:
             facts(
@@ -298,11 +298,11 @@ extension Limit {
         case .ringTransactions:
             facts(
                 \.ringTransactions, .count, 1...1 << 24, "transactions kept in memory",
-                "the oldest are read from the journal")
+                "older ones are read from the journal")
         case .ringBytes:
             facts(
                 \.ringBytes, .bytes, 4_096...16 << 30, "size of transactions kept in memory",
-                "the oldest are read from the journal")
+                "older ones are read from the journal")
         default: preconditionFailure("\(self) is described above.")
         }
     }

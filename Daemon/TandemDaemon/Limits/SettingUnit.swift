@@ -2,11 +2,11 @@
 package enum SettingUnit: Sendable {
     /// A plain number.
     case count
-    /// Bytes; `64 KiB`, `16 MiB`, `1 GiB` are understood.
+    /// Bytes, such as `64 KiB`, `16 MiB` or `1 GiB`.
     case bytes
-    /// Milliseconds; `250 ms`, `5 s`, `2 min` are understood.
+    /// Milliseconds, such as `250 ms`, `5 s` or `2 min`.
     case milliseconds
-    /// Seconds; `90 s`, `30 min`, `12 h`, `30 d` are understood.
+    /// Seconds, such as `90 s`, `30 min`, `12 h` or `30 d`.
     case seconds
 
     /// The suffixes and their factors, smallest first; the first one is optional.

@@ -10,7 +10,8 @@ struct Retention {
     private var times: [UInt64: Int64] = [:]
     /// The segment whose age can't be read, with the reason; it and all later segments are kept.
     private var unreadable: (segment: UInt64, reason: String)?
-    /// The time of the next run without a checkpoint, in monotonic nanoseconds; nil for none.
+    /// The time of the next run that needs no checkpoint, in monotonic nanoseconds; nil if there is
+    /// none.
     private(set) var nextLook: UInt64?
 
     init(_ policy: RetentionPolicy = RetentionPolicy()) { self.policy = policy }
@@ -34,7 +35,8 @@ struct Retention {
         vacuum.plan(state, limit: limit) { time(of: $0, journal) }
     }
 
-    /// Schedules the next run without a checkpoint, by age and by the end of a pin.
+    /// Schedules the next run that needs no checkpoint, when a segment reaches the maximum age or a
+    /// pin ends.
     ///
     /// If segments are overdue but were not removed, the next run is delayed by
     /// ``DaemonLimits/retentionPauseSeconds``.

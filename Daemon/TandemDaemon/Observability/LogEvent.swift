@@ -3,7 +3,7 @@
 /// A line is `name: key=value key=value message="…"`. The page `Observability.md` has a table of
 /// all events; a test compares the table with this list.
 package enum LogEvent: String, CaseIterable, Sendable {
-    /// The daemon serves.
+    /// The daemon is ready to serve clients.
     case ready
     /// The daemon received a request to stop.
     case stopping

@@ -227,7 +227,7 @@ final class ReadJob: @unchecked Sendable {
         }
     }
 
-    /// Passes the turn on, and records the time until the next turn as waited.
+    /// Passes the turn on, and records the time until the next turn as waiting time.
     private static func passOn(_ turn: ReaderTurn, _ state: Locked<State>) {
         let since = turn.now
         state.withLock { $0.waitsSince = since }

@@ -31,7 +31,7 @@ enum ReadQuestion {
         }
     }
 
-    /// The requested position; 0 for the view's.
+    /// The requested position; 0 for the position of the view.
     var position: UInt64 {
         switch self {
         case .fetch(let fetch, _), .explain(let fetch, _): fetch.at
@@ -69,7 +69,8 @@ enum ReadQuestion {
     /// The work for each object, relative to the comparison of one number.
     var weight: Int { PredicateSize.weight(of: predicates) }
 
-    /// Whether the lists of a verdict request are compiled quickly enough for the daemon's thread.
+    /// Whether the lists of a verdict request can be compiled quickly enough on the daemon's
+    /// thread.
     ///
     /// The request of any other read was already compiled to validate it.
     var compilesQuickly: Bool {

@@ -136,7 +136,7 @@ struct ReadRun {
         return answer
     }
 
-    /// Returns the rows of column values that the objects found result in.
+    /// Returns the rows of column values, computed from the objects found.
     private func values(
         _ fetch: Fetch, _ objects: StoredObjects, _ size: AnswerByteBudget
     ) throws -> [[Value]] {

@@ -45,7 +45,7 @@ final class ReadWindow {
             + changes.count * MemoryLayout<ChangedObject>.stride
     }
 
-    /// The changes between the two positions, in the order of objects.
+    /// The changes between the two positions, sorted by object.
     var changedObjects: [ChangedObject] { changes.values.sorted { $0.object < $1.object } }
 
     /// Adds the next transaction.
@@ -67,7 +67,7 @@ final class ReadWindow {
         if start != nil, bytes > DaemonLimits.windowBytes {
             throw TandemError(
                 .historyExpired,
-                "the changes have more than \(DaemonLimits.windowBytes) bytes, too many for one "
+                "the changes are larger than \(DaemonLimits.windowBytes) bytes, too large for one "
                     + "request; fetch again")
         }
         guard bytes <= limits.readBytes else {

@@ -101,7 +101,7 @@ final class ReaderPool: ReadExecutor {
 
 /// An executor that runs one job in each turn of the daemon, on the daemon's thread.
 ///
-/// Meant for engines without a loop, and for simulations.
+/// Used by engines without a loop, and by simulations.
 final class ReadsInTurns: ReadExecutor {
     private var queue: Deque<ReadJob> = []
     private var news: [ReadJob] = []

@@ -9,8 +9,8 @@ extension DaemonConfiguration {
     ///
     /// The daemon behaves like one with a disk, but its journal is in memory, and syncs are
     /// immediate. The store is a normal LMDB file in `/dev/shm`. The file has a name only while the
-    /// daemon opens it, so that nothing remains after the process ends. If the process is killed
-    /// during these milliseconds, a directory `/dev/shm/tandem-…` remains, which may be removed.
+    /// daemon opens it, so that nothing remains after the process ends. If the process is killed in
+    /// the meantime, a directory `/dev/shm/tandem-…` remains, which may be removed.
     public static func inMemory() -> DaemonConfiguration {
         let name = ThisProcess.randomBytes(8).map { String($0, radix: 16) }.joined()
         var configuration = DaemonConfiguration(

@@ -19,7 +19,7 @@ final class ServiceLoop {
     /// A reserve descriptor, which is closed when the process has no free one left.
     private var reserve = try? WakeUp()
 
-    // Tokens of the poller; the tokens of sessions are their ids, which lie between these.
+    // Tokens of the poller; the token of a session is its id, which differs from all of these.
     private static let listenerToken: UInt64 = 0
     private static let wakeToken = UInt64.max
     private static let signalToken = UInt64.max - 1

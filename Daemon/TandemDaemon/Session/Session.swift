@@ -184,7 +184,7 @@ final class Session {
 
     /// Records that a queue contains the session.
     func enter(_ mark: Marks) {
-        assert(marks.isDisjoint(with: mark), "A queue contains a session once.")
+        assert(marks.isDisjoint(with: mark), "A queue contains a session at most once.")
         marks.insert(mark)
     }
 

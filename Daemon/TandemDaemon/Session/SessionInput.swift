@@ -29,7 +29,7 @@ struct SessionInput {
     /// The type and id of a message of several frames that is incomplete; nil if there is none.
     var unfinished: (type: UInt8, id: UInt32)? { decoder.unfinished }
 
-    /// Replaces the largest sizes of a frame and of a message.
+    /// Changes the maximum sizes of a frame and of a message.
     mutating func bound(frameBytes: Int, messageBytes: Int) {
         decoder.frameBytes = frameBytes
         decoder.messageBytes = messageBytes

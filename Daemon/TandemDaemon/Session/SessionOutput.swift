@@ -91,7 +91,7 @@ struct SessionOutput {
 
     /// Records the socket events for which the poller watches.
     mutating func watch(_ interest: Interest) {
-        assert(interest != watched, "The poller is updated only for other events.")
+        assert(interest != watched, "The poller is updated only if the events have changed.")
         watched = interest
     }
 }

@@ -24,7 +24,7 @@ struct WaitingSyncs {
 
     /// Adds a sync.
     mutating func add(_ sync: Waiting) {
-        assert(!waiting.contains { $0.id == sync.id }, "An id is in use once.")
+        assert(!waiting.contains { $0.id == sync.id }, "An id is used by at most one sync.")
         waiting.append(sync)
     }
 

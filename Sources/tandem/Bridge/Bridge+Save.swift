@@ -12,7 +12,7 @@ extension Bridge {
             do {
                 for json in options.ops { try ops.carryOut(json) }
             } catch {
-                // The ops can fail because another process has just saved the same ones.
+                // The ops can fail because another process has just carried out the same save.
                 context.rollback()
                 guard let first = try receipt(options, hash, context) else { throw error }
                 return answer(options, first)

@@ -12,7 +12,7 @@ enum BridgeErrors {
         }
     }
 
-    /// Returns the JSON form of an error; `details` has the values of conflicts.
+    /// Returns the JSON form of an error; `details` contains the values of conflicts.
     static func json(
         _ error: TandemError, _ details: [ConflictDetails] = [], _ model: CompiledModel? = nil
     ) -> JSON {

@@ -2,7 +2,7 @@ import Tandem
 
 /// The members of a request, or of an object in it; throws `usage` for an invalid member.
 struct BridgeRequest {
-    /// The name used in messages.
+    /// The name of the request or object in error messages.
     let what: String
     let members: [String: JSON]
 
@@ -39,14 +39,14 @@ struct BridgeRequest {
         try typed(key, "true or false") { $0.bool }
     }
 
-    /// Returns a whole number that is not negative.
+    /// Returns the value of a key as a whole number that is not negative.
     func count(_ key: String) throws(TandemError) -> Int? {
         try typed(key, "a whole number that is not negative") { json in
             json.int.flatMap { $0 < 0 ? nil : Int(exactly: $0) }
         }
     }
 
-    /// Returns a duration in seconds.
+    /// Returns the value of a key as a duration in seconds.
     func seconds(_ key: String) throws(TandemError) -> Double? {
         try typed(key, "a number of seconds that is not negative") { json in
             json.number.flatMap { $0 >= 0 && $0.isFinite ? $0 : nil }
@@ -61,7 +61,7 @@ struct BridgeRequest {
         try typed(key, "an object") { $0.object }
     }
 
-    /// Returns a list of names or key paths.
+    /// Returns the value of a key as a list of names or key paths.
     func strings(_ key: String) throws(TandemError) -> [String]? {
         try typed(key, "an array of strings") { json in
             guard let array = json.array else { return nil }

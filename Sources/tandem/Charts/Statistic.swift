@@ -26,7 +26,7 @@ struct StatisticArgument: ExpressibleByArgument, CustomStringConvertible {
     /// The statistic with this name; nil for an unknown name, which is reported after parsing.
     var statistic: Statistic? { Statistic(rawValue: name) }
 
-    /// The value of `--stats` alone.
+    /// The argument for `--stats` without a value.
     static let unnamed = StatisticArgument(.entity)
 
     private init(_ statistic: Statistic) { name = statistic.rawValue }

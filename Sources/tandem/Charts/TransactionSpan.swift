@@ -22,10 +22,10 @@ struct TransactionSpan: Equatable {
         latest = max(latest, transaction.time)
     }
 
-    /// The positions in words.
+    /// The range of positions as text.
     var positions: String { first == last ? "position \(first)" : "positions \(first) to \(last)" }
 
-    /// Returns the times in words.
+    /// Returns the range of times as text.
     func times(_ clock: inout WallClock) -> String {
         earliest == latest
             ? clock.short(earliest) : "\(clock.short(earliest)) to \(clock.short(latest))"

@@ -11,7 +11,7 @@ struct ChangeText {
     let entry: LogEntry
     var style = Style()
 
-    /// The number of links of a change that are printed in one line.
+    /// The maximum number of links of a change that are printed in one line.
     private static let linksShown = 8
 
     /// The first four changes in one line, and the number of omitted changes.

@@ -18,7 +18,7 @@ struct SourceOptions: ParsableArguments {
 
     @OptionGroup var global: GlobalOptions
 
-    /// Returns the journal.
+    /// Returns the journal to read: that of a directory or of a daemon.
     func source() -> any LogSource {
         if let directory = global.directory(directory) {
             return FolderSource(directory, isQuiet: true)

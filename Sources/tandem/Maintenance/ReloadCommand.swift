@@ -7,7 +7,8 @@ struct ReloadCommand: ParsableCommand {
         commandName: "reload", abstract: "Make the daemon read its configuration again.",
         discussion: """
             Needs the role admin. Roles and limits change at once, other keys after a restart. The command and the \
-            daemon's log list both kinds. An invalid configuration changes nothing, and the exit code is 2.
+            daemon's log list the changed keys of both kinds. An invalid configuration changes nothing; the exit \
+            code is 2.
             """)
 
     @OptionGroup var global: GlobalOptions

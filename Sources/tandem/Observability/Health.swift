@@ -4,7 +4,7 @@ import Tandem
 ///
 /// The initialiser only reads its arguments, so that each rule can be tested without a daemon.
 struct Health {
-    /// The values from which a measure counts as a problem.
+    /// The thresholds from which a value counts as a problem.
     struct Thresholds {
         /// The used percentage of the store's quota.
         var mapPercent = 80
@@ -42,7 +42,7 @@ struct Health {
         if status["readOnly"]?.bool == true {
             add("read-only", "the daemon is read-only: \(status["readOnlyReason"]?.string ?? "?")")
         } else if let failure = status["spareFailure"]?.string {
-            add("no-spare-segment", "the journal's next segment cannot be made: \(failure)")
+            add("no-spare-segment", "the journal's next segment cannot be created: \(failure)")
         }
     }
 
@@ -54,7 +54,8 @@ struct Health {
             let bytes = (status["oldestReaderBytes"]?.int ?? 0) >> 20
             add(
                 "reader",
-                "a reader of the store lags \(lag) s and \(bytes) MiB, so the file grows: end the reader"
+                "a reader of the store lags by \(lag) s and \(bytes) MiB, so the file grows: "
+                    + "end the reader"
             )
         }
     }

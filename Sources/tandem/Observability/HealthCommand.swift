@@ -15,20 +15,20 @@ struct HealthCommand: ParsableCommand {
     @Option(name: .shortAndLong, help: "The output format.")
     var output: OutputFormat = .short
 
-    @Option(help: "The percentage of the store's quota that is a problem.")
+    @Option(help: "The percentage of the store's quota that counts as a problem.")
     var mapPercent = 80
 
     @Option(
         help: """
-            The percentage of the journal's cap that is a problem if a reader needs the oldest segments.
+            The percentage of the journal's cap that counts as a problem if a reader needs the oldest segments.
             """)
     var journalPercent = 90
 
-    @Option(help: "The lag of a client or consumer, in positions, that is a problem.")
+    @Option(help: "The lag of a client or consumer, in positions, that counts as a problem.")
     var lag: Int64 = 100_000
 
     @Option(
-        help: "The lag of a reader of the store's file, in seconds, that is a problem.")
+        help: "The lag of a reader of the store's file, in seconds, that counts as a problem.")
     var readerLag: Int64 = 60
 
     func validate() throws {

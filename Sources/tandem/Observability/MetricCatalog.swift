@@ -2,8 +2,8 @@ import Tandem
 
 /// The metrics, and their keys in the daemon's status.
 ///
-/// The table on the page Outside of TandemDaemon lists them all; a test compares it with the
-/// command's output.
+/// The table on the page `Observability.md` of TandemDaemon lists them all; a test compares it with
+/// the command's output.
 extension JSON {
     /// All metrics of a daemon with this status.
     var exposition: Exposition {

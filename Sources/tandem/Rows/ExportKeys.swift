@@ -7,7 +7,8 @@ struct ExportKeys {
     private var constraints: [String: CompiledIndex] = [:]
     private var keys: [UInt16: [ObjectID: UniqueKey]] = [:]
 
-    /// Reads the keys, once for each constraint.
+    /// Reads the unique keys of the destinations; relationships with the same constraint share one
+    /// read.
     @MainActor init(
         _ entity: CompiledEntity, _ model: CompiledModel, _ context: ManagedObjectContext,
         at position: Position

@@ -129,7 +129,7 @@ final class RejectFile {
         Set((lines[file] ?? [:]).filter { $0.value != .links }.keys)
     }
 
-    /// The length in bytes of the longest line that the file can have.
+    /// The maximum length of a line of the file, in bytes.
     ///
     /// A byte of a row may need six bytes as JSON, and a record of a table may have almost twice
     /// the length of a line. Another 16 MiB are enough for the other members.

@@ -53,7 +53,7 @@ enum DaemonName {
             name.isEmpty || name.contains("/") || name.hasPrefix(".")
         else { return }
         throw ValidationError(
-            "`\(name.printable)` is not the name of a daemon; a name has no `/` and does not begin with "
-                + "`.`")
+            "`\(name.printable)` is not a valid daemon name; a name has no `/` and does not "
+                + "begin with `.`")
     }
 }

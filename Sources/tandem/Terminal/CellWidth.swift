@@ -69,7 +69,7 @@ extension Character {
 }
 
 extension Unicode.Scalar {
-    /// Whether the scalar is in a block of East Asian scripts or pictures.
+    /// Whether the scalar is in a block of East Asian scripts or pictographs.
     fileprivate var isWide: Bool {
         guard value >= 0x1100 else { return false }
         return [

@@ -1,7 +1,8 @@
 import TandemIO
 
-/// Buffers standard output, and writes it in pieces of 64 KiB, or line by line to a terminal or if
-/// the verb follows.
+/// Buffers standard output, and writes it in pieces of 64 KiB.
+///
+/// On a terminal, or if the verb follows the journal, each line is written at once.
 final class LineOutput {
     private static let pieceBytes = 1 << 16
     private var bytes: [UInt8] = []

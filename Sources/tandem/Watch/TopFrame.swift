@@ -102,7 +102,7 @@ struct TopFrame {
         return nil
     }
 
-    /// The delays that all saves experienced, longest first, each with its cause and age.
+    /// The stalls, which delay all saves, longest first, each with its cause and age.
     var stalls: [(cause: String, microseconds: Int64, secondsAgo: Double)] {
         (now.status["stalls"]?.array ?? []).compactMap { stall in
             guard let cause = stall["cause"]?.string, let length = stall["microseconds"]?.int,

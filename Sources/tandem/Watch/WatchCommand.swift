@@ -53,7 +53,7 @@ struct WatchCommand: AsyncParsableCommand {
         let container = global.container()
         let model = try await container.storeModel()
         let request = try WatchRequest(self, model)
-        // From here on, requests wait for a daemon that is restarted.
+        // From here on, requests wait while the daemon is restarted.
         let patient = global.container(isPatient: true)
         let view = WatchView(
             patient, request, isJSON: output == .json,

@@ -30,7 +30,7 @@ struct WatchList: Equatable {
     var position: UInt64
     var sections: [Section]
 
-    /// The number of rows and sections, in words.
+    /// The number of rows and sections as text.
     var count: String {
         Self.count(
             rows: sections.reduce(0) { $0 + $1.rows.count },
