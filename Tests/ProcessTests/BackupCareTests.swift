@@ -106,7 +106,7 @@ import Testing
         expect(
             try runTandem("salvage", place.store, "--to", restored), 0,
             "store: read at position 11", "\(second) at offset",
-            "the store has these changes, but their history is lost",
+            "the store has these changes, but their history is missing",
             "salvaged \(restored) at position 11")
         #expect(
             try runTandem("dump", "-D", restored).lines.count == whole.split(separator: "\n").count)

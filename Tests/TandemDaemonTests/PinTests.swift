@@ -1,4 +1,5 @@
 import TandemIO
+import TandemJournal
 import TandemModel
 import TandemQuery
 import TandemStore

@@ -150,6 +150,20 @@ import Testing
         #expect(!context.hasChanges)
     }
 
+    @Test func `an edit that changes only the code points of a text is saved`() throws {
+        let club = try #require(try context.fetch(Club.self, sort: [.ascending(\.wins)]).first)
+        let (composed, decomposed) = ("caf\u{e9}", "cafe\u{301}")
+        club.name = composed
+        try context.save()
+        club.name = decomposed
+        #expect(context.hasChanges)
+        try context.save()
+        context.refreshAllObjects()
+        #expect(Array(club.name.utf8) == Array(decomposed.utf8))
+        #expect(try context.fetch(Club.self, where: \.name == decomposed).count == 1)
+        #expect(try context.fetch(Club.self, where: \.name == composed).isEmpty)
+    }
+
     @Test func `saves are filtered by conditions of a class`() async throws {
         var heard: [Int] = []
         let observer = try context.observe(Club.self, where: \.wins > 2) { event in

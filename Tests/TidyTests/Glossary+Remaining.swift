@@ -3,9 +3,7 @@ extension Glossary {
     /// The declarations that are still to be renamed, each as file and name.
     ///
     /// The list may only get shorter.
-    static let remaining: Set<String> = [
-        "Daemon/TandemDaemon/Configuration/DaemonConfiguration.swift: RetentionPolicy"
-    ]
+    static let remaining: Set<String> = []
 
     /// The files and folders that are still to be renamed.
     ///

@@ -92,7 +92,9 @@ final class ResultsFeeds {
     }
 }
 
-/// The readers of signals without content that something changed; unread signals are merged into one.
+/// The readers of signals without content that something changed.
+///
+/// Unread signals are merged into one.
 final class SignalFeeds {
     private var feeds = FeedList<Void, Never>()
 

@@ -1,8 +1,5 @@
 public import TandemJournal
 
-/// The rules for how much of the journal is kept.
-public typealias RetentionPolicy = TandemJournal.RetentionPolicy
-
 /// The configuration of a daemon at its start.
 public struct DaemonConfiguration: Sendable {
     /// The directory of store and journal, created with mode 0700 if it is missing.
@@ -22,7 +19,9 @@ public struct DaemonConfiguration: Sendable {
     public var durability: Durability = .full
     /// The size of a journal segment in bytes, or nil for the default.
     public var segmentBytes: Int?
-    /// The rules for how much of the journal is kept; `RetentionPolicy()` keeps all of it.
+    /// The rules for how much of the journal is kept, of the module TandemJournal.
+    ///
+    /// `RetentionPolicy()` keeps all of it.
     public var retention = RetentionPolicy.standard
     /// The limits for clients, and the intervals of checkpoints.
     public var limits = DaemonLimits()

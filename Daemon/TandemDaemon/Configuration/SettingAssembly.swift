@@ -1,3 +1,4 @@
+import TandemJournal
 import TandemModel
 
 /// A value given for a key, with its origin.

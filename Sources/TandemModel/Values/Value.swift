@@ -32,6 +32,28 @@ public enum Value: Hashable, Sendable {
     /// The object at the end of a to-one relationship.
     case reference(ObjectReference)
 
+    /// Whether two values are equal; texts are compared by code points, as predicates compare them.
+    ///
+    /// `String`'s `==` also equates canonically equivalent texts, such as "é" as one code point and
+    /// as two.
+    public static func == (a: Value, b: Value) -> Bool {
+        switch (a, b) {
+        case (.null, .null): true
+        case (.bool(let a), .bool(let b)): a == b
+        case (.int(let a), .int(let b)): a == b
+        case (.double(let a), .double(let b)), (.date(let a), .date(let b)): a == b
+        case (.decimal(let a), .decimal(let b)): a == b
+        case (.string(let a), .string(let b)), (.url(let a), .url(let b)):
+            a == b && a.utf8.elementsEqual(b.utf8)
+        case (.data(let a), .data(let b)): a == b
+        case (.blob(let a), .blob(let b)): a == b
+        case (.longText(let a), .longText(let b)): a == b
+        case (.uuid(let a), .uuid(let b)): a == b
+        case (.reference(let a), .reference(let b)): a == b
+        default: false
+        }
+    }
+
     /// Whether the value is ``null``.
     @inlinable
     public var isNull: Bool {

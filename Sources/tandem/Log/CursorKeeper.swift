@@ -48,8 +48,8 @@ final class CursorKeeper: Sendable {
         try mapped { try EndingSignals.handle { self.end() } }
     }
 
-    /// Calls `write`, which writes and flushes output, and keeps the cursor that it returns, if any,
-    /// in memory.
+    /// Calls `write`, which writes and flushes output, and keeps the cursor that it returns, if
+    /// any, in memory.
     ///
     /// The cursor is recorded in the file only if a signal ends the process.
     func remember(_ write: () throws -> String?) throws {

@@ -179,7 +179,7 @@ struct Salvage {
     private func reportLostHistory(through position: UInt64, _ report: inout SalvageReport) throws {
         let journal = JournalFolder(folder.journal)
         guard let first = try journal.segments().first?.first else { return }
-        let outcome = "the store has these changes, but their history is lost"
+        let outcome = "the store has these changes, but their history is missing"
         if let missing = journal.missing(before: min(first, position + 1))?.positions {
             report.lines.append(
                 "journal: positions \(missing.lowerBound) to \(missing.upperBound) are missing; "
