@@ -64,7 +64,7 @@ final class BatchInsertSender {
     /// The maximum number of unanswered chunks: one that the daemon inserts, and one in its queue.
     static let partsUnderWay = 2
 
-    /// Whether the next chunk needs more rows and there is nothing to wait for first.
+    /// Whether the next chunk needs more rows and no answer has to be awaited first.
     var wantsMore: Bool {
         !asks && !isExhausted && cut == nil && underWay.count < Self.partsUnderWay
     }
@@ -174,7 +174,7 @@ final class BatchInsertSender {
         return (message, nil)
     }
 
-    /// Reports the object numbers of the next chunk, which has `count` rows.
+    /// Reports the object numbers of the next `count` rows, which form a chunk.
     func reportNumbers(_ count: Int) throws {
         try order.numbering?((sent..<sent + count).map { (rows[$0].number, numbers[$0]) })
     }

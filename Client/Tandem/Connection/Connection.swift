@@ -145,7 +145,7 @@ final class Connection: Sendable {
         if isOver { wake?.signal() }
     }
 
-    /// Whether nothing is expected: no answer is outstanding, and pushes have no listener.
+    /// Whether the thread need not read: no answer is outstanding, and pushes have no listener.
     private var isQuiet: Bool { state.withLock { $0.expectsNothing } && !payloads.hasEars }
 
     /// Makes the connection's thread read, whether or not a caller waits for an answer.

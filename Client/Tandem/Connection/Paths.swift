@@ -8,7 +8,8 @@ package enum TandemPaths {
     /// Returns the socket path of the daemon `name`.
     ///
     /// The path is `$TANDEM_SOCKET`, or else `$XDG_RUNTIME_DIR/tandem/NAME.sock`, or else
-    /// `/run/tandem/NAME.sock`. Root, whose daemon is the system's, never uses `$XDG_RUNTIME_DIR`.
+    /// `/run/tandem/NAME.sock`. For root, whose daemon is the system's, `$XDG_RUNTIME_DIR` is
+    /// ignored.
     package static func socket(name: String = "default") -> String {
         if let path = ThisProcess.environment(socketVariable), !path.isEmpty { return path }
         return defaultSocket(name: name)

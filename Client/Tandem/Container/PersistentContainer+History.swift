@@ -84,7 +84,7 @@ extension PersistentContainer {
 
     /// Returns the changes after a position that match a filter by names.
     ///
-    /// For tools that have no classes:
+    /// For tools without classes:
     ///
     ///     let filter = HistoryFilter(entities: ["Item"])
     ///     for try await change in container.changes(filter, after: position) {
@@ -139,7 +139,7 @@ extension PersistentContainer {
 
     // MARK: Consumers
 
-    /// Registers a consumer of the journal, or finds the existing one with that name.
+    /// Registers a consumer of the journal, or returns the existing consumer with that name.
     ///
     ///     let consumer = try await container.consumer(named: "mailer")
     ///

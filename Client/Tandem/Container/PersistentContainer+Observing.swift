@@ -1,8 +1,8 @@
 public import TandemModel
 
 extension PersistentContainer {
-    /// The connection's state changes from now on, including changes between writable and
-    /// read-only, for one reader.
+    /// A sequence of the connection's state changes from now on, including changes between writable
+    /// and read-only, for one reader.
     ///
     /// The first connection is not reported. A save that a read-only daemon refuses throws
     /// `readOnly` and stays pending in its context; save again after `writable`. A reader that lags
@@ -14,8 +14,7 @@ extension PersistentContainer {
         return FeedSequence(feed: connection.payloads.events())
     }
 
-    /// Sets the handler for changes of the connection or the model, and replaces the previous
-    /// handler.
+    /// Sets the handler for connection events and model changes, and replaces the previous handler.
     ///
     /// The handler is called at the moment of the change, before any later answer is delivered. It
     /// runs on the connection's thread or on a thread that waits for an answer. It must be quick

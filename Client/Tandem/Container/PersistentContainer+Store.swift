@@ -9,8 +9,8 @@ extension PersistentContainer {
     /// Returns the content of a blob that a snapshot or payload refers to; blocks.
     ///
     /// Throws `unknownObject` if no object has the content any more, and the journal no longer
-    /// records one that had it. Throws `disconnected` without a connection. Cost: the transfer and
-    /// a SHA-256.
+    /// records an object that had it. Throws `disconnected` without a connection. Cost: the
+    /// transfer and a SHA-256 hash.
     ///
     ///     if case .blob(let blob) = object.snapshot["scan"] {
     ///         show(try await container.content(of: blob))
@@ -93,7 +93,8 @@ extension PersistentContainer {
         try await suspendingCalls.install(model)
     }
 
-    /// Returns the effects that a migration to a model would have; changes nothing, and blocks.
+    /// Returns the effects that a migration to a model would have, without changing anything;
+    /// blocks.
     ///
     /// Throws `usage` if the model is invalid. The daemon reads the affected objects, and serves no
     /// other client meanwhile.

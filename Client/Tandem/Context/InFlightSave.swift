@@ -21,7 +21,7 @@ final class InFlightSave {
         case sent
         /// The save may have happened; it has to be retried before the next one.
         case unknown
-        /// The transaction was merged; the outcomes of the inserts are missing.
+        /// The transaction was merged; the outcomes of the inserts are not known yet.
         case merged(isUnknown: Bool)
         /// The outcomes of the inserts are known as well; only the answer is missing.
         case settled

@@ -37,7 +37,7 @@ struct PinMover: ContextPart {
         return try await connected(calls)
     }
 
-    /// Makes the pin hold the history needed to move to a position and to read there.
+    /// Extends the pin's lease to the history needed to move to a position and to read there.
     private func readHistory(
         _ pin: Pin, towards position: UInt64, _ calls: DaemonCalls
     ) async throws {
@@ -109,8 +109,8 @@ struct PinMover: ContextPart {
 
     /// Releases the pin without moving the context, so that the next read restarts at the end.
     ///
-    /// The restart is necessary, because the stream lacks transactions of entities that the session
-    /// subscribed to only while it read at the pin.
+    /// The restart is necessary: the stream lacks transactions of entities that the session
+    /// subscribed to while it read at the pin.
     func leavePin() {
         guard family.pin != nil else { return }
         family.pin = nil

@@ -40,7 +40,7 @@ final class UnreportedChanges {
         isHeard = true
     }
 
-    /// Returns a feed of the changes from now on.
+    /// Returns a feed of all changes from now on.
     func feed() -> Feed<ObjectsChange, any Error> {
         isHeard = true
         return feeds.make()

@@ -68,10 +68,10 @@ extension FetchedResultsController {
         follower.list.sum(of: property, inSection: section)
     }
 
-    /// Returns a sequence of the changes from now on, for one reader on any actor.
+    /// Returns a sequence of all changes from now on, for one reader on any actor.
     ///
-    /// Applied in order to the sections at this moment, the changes produce each later state. They
-    /// include the first list, later fetches of the whole list, failures and recoveries
+    /// Applied in order to the sections at this moment, the changes produce each later state. The
+    /// sequence includes the first list, later fetches of the whole list, failures and recoveries
     /// (``ControllerChange/error``). The sequence ends when the controller is released or the
     /// reader is cancelled, and throws `limitExceeded` if the reader lags further than the policy
     /// allows.
