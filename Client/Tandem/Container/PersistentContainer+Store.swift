@@ -8,9 +8,8 @@ package import TandemWire
 extension PersistentContainer {
     /// Returns the content of a blob that a snapshot or payload refers to; blocks.
     ///
-    /// Throws `unknownObject` if no object has the content any more, and the journal no longer
-    /// records an object that had it. Throws `disconnected` without a connection. Cost: the
-    /// transfer and a SHA-256 hash.
+    /// Throws `unknownObject` if neither the store nor the journal has an object with the content
+    /// any more. Throws `disconnected` without a connection. Cost: the transfer and a SHA-256 hash.
     ///
     ///     if case .blob(let blob) = object.snapshot["scan"] {
     ///         show(try await container.content(of: blob))

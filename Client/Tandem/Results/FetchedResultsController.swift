@@ -113,8 +113,8 @@ public final class FetchedResultsController<Object: ManagedObject> {
     private let notifier = ResultsNotifier<Object>()
     private var slot: ControllerSlot?
 
-    /// Creates a controller without fetching its list, which has no sections, or sections by a key
-    /// path as text.
+    /// Creates a controller of a list, optionally with sections by a key path as text; does not
+    /// fetch.
     ///
     /// - Parameters:
     ///   - fetchRequest: The objects to list; at least one sort key is required.
@@ -147,7 +147,7 @@ public final class FetchedResultsController<Object: ManagedObject> {
         }
     }
 
-    /// Creates a controller of a list with sections by a key path, without fetching it.
+    /// Creates a controller of a list with sections by a key path; does not fetch.
     ///
     /// The other parameters and the errors are those of the initializer with a key path as text.
     public convenience init(
