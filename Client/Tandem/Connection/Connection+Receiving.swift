@@ -15,7 +15,7 @@ struct ReceivedBatch {
     var moved = false
     /// Whether the stream of transactions has a gap.
     var isInterrupted = false
-    /// The change of the connection's state, if there was one.
+    /// The change in the connection's state, if there was one.
     var event: ConnectionEvent?
     /// Changes between writable and read-only.
     var abilities: [ConnectionEvent] = []

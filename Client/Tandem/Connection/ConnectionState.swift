@@ -283,7 +283,8 @@ struct ConnectionState: Sendable {
         io.inbound = nil
     }
 
-    /// Records the welcome; returns whether the stream resumes, and the position where it does.
+    /// Records the welcome; returns whether the stream resumes, and the position at which it
+    /// resumes.
     mutating func welcomed(
         _ welcome: Welcome, installsModel: Bool
     ) throws(TandemError) -> (isResumed: Bool, cursor: UInt64) {

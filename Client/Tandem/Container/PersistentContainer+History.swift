@@ -69,7 +69,8 @@ extension PersistentContainer {
     /// - Parameters:
     ///   - type: The class; changes of its subclasses are included.
     ///   - position: The position after which changes are returned.
-    ///   - properties: The properties; a change has to update, insert or delete a value of one. All
+    ///   - properties: The properties; a change is included if it inserts, updates or deletes a
+    ///     value of one of them. All
     ///     if empty.
     ///   - authors: The authors whose saves are included; all if empty.
     ///   - follows: Whether the sequence continues with later saves instead of ending.
@@ -120,7 +121,7 @@ extension PersistentContainer {
         return try page(connection.answer(.history(request)))
     }
 
-    /// Returns a page of the model installations after one number, through another; blocks.
+    /// Returns a page of the model installations after `number`, up to another number; blocks.
     ///
     /// Throws `historyExpired` if the journal no longer reaches back to the number.
     package func models(after number: UInt64, through end: UInt64) throws -> HistoryPage {

@@ -5,9 +5,9 @@ extension PersistentContainer {
     /// and read-only, for one reader.
     ///
     /// The first connection is not reported. A save that a read-only daemon refuses throws
-    /// `readOnly` and stays pending in its context; save again after `writable`. A reader that lags
-    /// more than ``ClientLimits/bufferedConnectionEvents`` events loses the oldest, and the next
-    /// event has the number of lost ones (``ConnectionEvent/skipped``). The sequence ends with the
+    /// `readOnly` and stays pending in its context; save again after `writable`. If a reader lags
+    /// by more than ``ClientLimits/bufferedConnectionEvents`` events, the oldest are dropped and
+    /// counted in the next event (``ConnectionEvent/skipped``). The sequence ends with the
     /// container.
     public var connectionEvents: some AsyncSequence<ConnectionEvent, Never> & Sendable {
         defer { connection.listen() }

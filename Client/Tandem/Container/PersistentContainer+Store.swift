@@ -174,8 +174,8 @@ extension PersistentContainer {
 
     /// Removes the oldest segments of the journal, or reports which would be removed; blocks.
     ///
-    /// Repeat the call while the answer reports that there is more. Throws `denied` if the user is
-    /// not an administrator, except for a dry run.
+    /// Repeat the call while the answer reports that there is more to remove. Throws `denied` if
+    /// the user is not an administrator, except for a dry run.
     package func vacuum(_ request: VacuumRequest) throws -> VacuumAnswer {
         try blocking { try await $0.vacuum(request) }
     }

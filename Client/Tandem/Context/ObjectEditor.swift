@@ -421,8 +421,8 @@ final class ObjectEditor: StatefulPart {
         for child in children { child.editor.discardEdits(of: number) }
     }
 
-    /// Applies the outcome of an insert whose new object was replaced by an existing one or
-    /// discarded.
+    /// Applies the outcome of an insert whose new object was discarded or replaced by an existing
+    /// object.
     func follow(_ lost: ObjectReference, to outcome: ObjectReference?) {
         if let record = graph[lost.number] {
             undoStack.forget(record)

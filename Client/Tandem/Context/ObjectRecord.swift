@@ -8,8 +8,8 @@ import TandemWire
 final class ObjectRecord {
     let entity: CompiledEntity
     let reference: ObjectReference
-    // The following properties are assigned, or changed in place by functions that access nothing
-    // else of the record and release nothing that could run other code. Two accesses therefore
+    // The following properties are assigned, or changed in place by functions that access no other
+    // part of the record and release nothing that could run other code. Two accesses therefore
     // never overlap.
     /// The row as of the context's position, or nil if it is not loaded.
     @exclusivity(unchecked) var row: Row?

@@ -210,7 +210,8 @@ struct PinMover: ContextPart {
         return all
     }
 
-    /// Requests verdicts for the lists that can't evaluate the group themselves, and continues.
+    /// Requests verdicts for the lists that can't evaluate the group themselves, and continues the
+    /// move.
     private func evaluate(
         _ group: MergedGroup, _ move: Repositioning, _ calls: DaemonCalls
     ) async throws {
@@ -241,7 +242,7 @@ struct PinMover: ContextPart {
         }
     }
 
-    /// Fetches the rows that lists lack, one list after another, and applies the group.
+    /// Fetches the rows missing from lists, one list after another, and applies the group.
     func fetchAndApply(
         _ group: MergedGroup, _ verdicts: [ObjectIdentifier: [Verdict]],
         _ related: [StoredObject], _ move: Repositioning, _ calls: DaemonCalls

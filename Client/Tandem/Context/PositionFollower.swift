@@ -116,7 +116,7 @@ struct PositionFollower: ContextPart {
         return session.position(merged)
     }
 
-    /// Adopts the new model after the daemon refused a request under the old one; rethrows the
+    /// Adopts the new model after the daemon refused a request under the old model; rethrows the
     /// error if there is no new model.
     func followModel(
         from before: CompiledModel, _ error: TandemError, _ calls: DaemonCalls

@@ -2,7 +2,7 @@ import TandemModel
 import TandemWire
 
 /// Runs the saves of a context, one at a time: collects the edits, sends them, and completes the
-/// save or returns the edits to pending.
+/// save or makes the edits pending again.
 final class SavePipeline: StatefulPart {
     /// The save whose answer is awaited or whose outcome is unknown.
     private(set) var inFlight: InFlightSave?

@@ -95,8 +95,8 @@ extension ManagedObjectContext {
     /// Keeps the context, its children and its lists at a position until it is moved; blocks.
     ///
     /// All later reads, by fetches, counts, lists and faults, return the state at that position,
-    /// whatever others save. Nothing is merged automatically. The context moves, and every list
-    /// reports one change, on
+    /// whatever others save. Nothing is merged automatically. The following move the context, and
+    /// every list reports one change:
     ///
     /// - another pin,
     /// - ``unpin()``,

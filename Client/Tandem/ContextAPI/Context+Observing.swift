@@ -104,7 +104,7 @@ extension ManagedObjectContext {
     /// `usage` is thrown. The observation begins after the context's position on return.
     ///
     /// The handler is called in journal order, before the merging call returns. Saves that are
-    /// merged together are reported one by one. The handler is also called if saves were missed,
+    /// merged together are reported individually. The handler is also called if saves were missed,
     /// because history expired or a new epoch began, and if the model no longer has an entity or
     /// property that the observer needs.
     ///

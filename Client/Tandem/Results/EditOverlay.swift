@@ -50,8 +50,8 @@ struct EditOverlay {
         }
     }
 
-    /// Returns the objects to place again after a group; `edits` are the group's edits of stored
-    /// rows.
+    /// Returns the objects to place again after a group; `edits` contains the group's changes to
+    /// stored rows.
     private func candidates(_ group: MergedGroup?, _ edits: ListEdits, _ plan: ResultsPlan)
         -> Set<ObjectNumber>
     {
@@ -170,7 +170,7 @@ struct EditOverlay {
 
     // MARK: Stepping
 
-    /// Applies the context's current edits on top of a group's edits of stored rows.
+    /// Applies the context's current edits on top of a group's changes to stored rows.
     ///
     /// `rows` contains the rows as shown before. Returns the edited objects that were examined,
     /// including those whose edits were dropped.
@@ -256,7 +256,7 @@ struct EditOverlay {
     }
 
     /// Updates the set of edited objects on which other rows may depend, and returns the rows that
-    /// refer to a touched one.
+    /// refer to a touched object.
     private mutating func updateRelated(
         _ plan: ResultsPlan, _ lineage: [ManagedObjectContext], _ links: ResultsLinks?,
         _ causes: inout ChangeCauses
@@ -380,8 +380,8 @@ extension ChangeCauses {
 extension ListEdits {
     var isEmpty: Bool { removed.isEmpty && upserted.isEmpty && unmoved.isEmpty }
 
-    /// Returns the effect of the edits on some rows: nil for a removed row, and no entry for an
-    /// unaffected one.
+    /// Returns the effect of the edits on some rows: nil for a removed row; an unaffected row has
+    /// no entry.
     fileprivate func stored(of numbers: Set<ObjectNumber>) -> [ObjectNumber: ResultRow?] {
         var stored: [ObjectNumber: ResultRow?] = [:]
         for number in removed where numbers.contains(number) {

@@ -10,8 +10,8 @@ extension FetchedResultsController {
         visible.sections.map { sectionIndexTitle(forSectionName: $0.name) }
     }
 
-    /// Returns the index title of a section: the one that the delegate returns, or else the
-    /// upper-cased first character of the name (`""` for an empty name).
+    /// Returns the index title of a section: the delegate's title or, without one, the upper-cased
+    /// first character of the name (`""` for an empty name).
     public func sectionIndexTitle(forSectionName name: String) -> String {
         delegate?.controller(self, sectionIndexTitleForSectionName: name)
             ?? FetchedResultsSection.indexTitle(of: name)

@@ -175,8 +175,8 @@ public final class FetchedResultsController<Object: ManagedObject> {
     ///
     /// Throws `noSortDescriptors`, `unknownEntity`, `unknownProperty`, `invalidPredicate`,
     /// `outOfOrderSection`, `disconnected`, `limitExceeded`, or `timeout` if the list could not be
-    /// fetched in ``ClientLimits/readAttempts`` attempts. After an error, the previous list stays,
-    /// and is still updated.
+    /// fetched in ``ClientLimits/readAttempts`` attempts. After an error, the previous list stays
+    /// and continues to be updated.
     public func performFetch() throws {
         defer { follower.endOpening() }
         try follower.source.blocking { try await open($0) }

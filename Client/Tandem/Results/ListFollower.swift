@@ -161,8 +161,8 @@ final class ListFollower: ListParticipant {
         return losses == 0 || window.rows.count - losses >= needed ? nil : fetch(plan, losses)
     }
 
-    /// Returns the plan of the next fetch, recompiled if the model was replaced; nil if there is
-    /// none, or it does not fit the model.
+    /// Returns the plan of the next fetch, recompiled if the model was replaced; nil if there is no
+    /// plan or it does not fit the model.
     private func currentPlan() -> ResultsPlan? {
         guard let plan = opening.plan ?? phase.plan, let model = source.session?.model else {
             return nil

@@ -2,7 +2,7 @@ import TandemModel
 import TandemQuery
 import TandemResults
 
-/// The effect of the edits of a context and its parents on one object in the list.
+/// The effect that the edits of a context and its parents have on one object in the list.
 ///
 /// The edits are those to the object itself, or to objects to which it refers. Comparing the
 /// entries before and after a step shows whether the displayed object differs: saving edits that

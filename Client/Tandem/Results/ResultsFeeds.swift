@@ -73,7 +73,7 @@ final class ResultsFeeds {
         }
     }
 
-    /// Replaces the last unread change by its net effect with a later one.
+    /// Replaces the last unread change with its net effect together with a later change.
     ///
     /// Appends the later change if the list before the last one was not kept.
     private static func merge(
@@ -92,7 +92,8 @@ final class ResultsFeeds {
     }
 }
 
-/// The readers of signals without content that something changed; unread signals are merged into one.
+/// The readers of signals, which report without content that something changed; unread signals are
+/// merged into one.
 final class SignalFeeds {
     private var feeds = FeedList<Void, Never>()
 

@@ -61,12 +61,12 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
     /// `isFirst` is true for the first list, which needs no animation.
     public var onChange: ((_ isFirst: Bool) -> Void)?
 
-    /// Returns a sequence of signals that the list was published, for one of several readers that
-    /// read the whole list each time.
+    /// Returns a sequence of signals that the list was published, for code that reads the whole
+    /// list each time.
     ///
-    /// A signal has no content, and unread signals are merged into one. Changes that affect values
-    /// only are signalled only if ``publishesUpdates`` is true. The sequence ends when the list is
-    /// released or its reader is cancelled.
+    /// There may be several such sequences. A signal has no content, and unread signals are merged
+    /// into one. Changes that affect values only are signalled only if ``publishesUpdates`` is
+    /// true. The sequence ends when the list is released or its reader is cancelled.
     ///
     ///     for await _ in teams.signals() { draw(teams) }
     public func signals() -> some AsyncSequence<Void, Never> & Sendable { signalFeeds.make() }
