@@ -71,11 +71,11 @@ public final class PersistentContainer: Sendable {
     /// Creates a context that belongs to the calling actor or, outside an actor, to the calling
     /// code.
     ///
-    /// In a method of an actor, and in code on the main actor, the context belongs to the actor. A
-    /// synchronous `init` of an actor, the default of a property, a nonisolated function and a
-    /// detached task are not isolated to an actor. There, the context belongs to the code that
-    /// holds it, which the compiler enforces. Such a context merges only when it is used, and
-    /// reports changes to objects in its next operation. <doc:Actors> has a table of all cases.
+    /// In a method of an actor, and in code on the main actor, the context belongs to the actor. In
+    /// a synchronous `init` of an actor, a property's default, a nonisolated function or a detached
+    /// task, it belongs to the code that holds it, which the compiler enforces. Such a context
+    /// merges only when it is used, and reports changes to objects in its next operation.
+    /// <doc:Actors> has a table of all cases.
     ///
     ///     actor Importer {
     ///         private let container: PersistentContainer

@@ -36,7 +36,7 @@ struct EditOverlay {
 
     init(_ context: ManagedObjectContext) { self.context = context }
 
-    /// Whether edits were added or dropped that are not yet applied.
+    /// Whether edits that were added or dropped have not been applied yet.
     var isStale: Bool { isStaleWhole || !touched.isEmpty }
 
     // MARK: Objects to place again
