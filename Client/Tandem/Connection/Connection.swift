@@ -116,7 +116,7 @@ final class Connection: Sendable {
             switch try parts.next() {
             case .part(let part): return part
             case .end: return nil
-            // The next call of `next()` throws the error.
+            // The next call to `next()` throws the error.
             case .wait(let reply): _ = answer(of: reply)
             }
         }

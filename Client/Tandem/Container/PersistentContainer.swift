@@ -68,8 +68,7 @@ public final class PersistentContainer: Sendable {
         return context
     }
 
-    /// Creates a context that belongs to the calling actor or, outside an actor, to the calling
-    /// code.
+    /// Creates a context for the calling actor or, outside an actor, for the calling code.
     ///
     /// In a method of an actor, and in code on the main actor, the context belongs to the actor. In
     /// a synchronous `init` of an actor, a property's default, a nonisolated function or a detached
