@@ -8,11 +8,11 @@ import SwiftSyntaxBuilder
 struct ModelDeclaration {
     /// The class that the macro is attached to.
     let syntax: ClassDeclSyntax
-    /// The code of the entity's name.
+    /// The code for the entity's name.
     private(set) var entityName: String
     /// The superclass if it is a model class.
     private(set) var parent: ExprSyntax?
-    /// The code of the entity's earlier name.
+    /// The code for the entity's earlier name.
     private(set) var renamedFrom: ExprSyntax?
     private(set) var properties: [ModelProperty] = []
     /// The names of properties, by the macro that lists them: `Index` or `Unique`.
