@@ -5,9 +5,9 @@ import TandemIO
 
 /// A daemon inside this process, on its own thread, for single-process apps and tests.
 ///
-/// The daemon is the one that `tandemd` runs, with its journal and store in a directory. Clients
-/// connect over socket pairs. If the configuration names a socket, other processes can connect
-/// there.
+/// The daemon is the same as in `tandemd`, with its journal and store in a directory. Clients
+/// connect over socket pairs. If the configuration names a socket, other processes can connect to
+/// it.
 ///
 ///     let daemon = try EmbeddedDaemon(DaemonConfiguration(store: directory))
 ///     let container = PersistentContainer(model: model, transport: daemon.transport)
@@ -18,11 +18,11 @@ public final class EmbeddedDaemon: Sendable {
     private let thread: KernelThread
     private let outcome: Outcome
 
-    /// The reports of the daemon's thread.
+    /// The results that the daemon's thread reports.
     private final class Outcome: Sendable {
         let handle = Locked<Result<Daemon.Handle, DaemonError>?>(nil)
         let failure = Locked<DaemonError?>(nil)
-        /// Called once, when the store is open or opening it has failed.
+        /// Called once, after the store was opened or opening it failed.
         private let opened: @Sendable () -> Void
 
         init(_ opened: @escaping @Sendable () -> Void) { self.opened = opened }
@@ -65,15 +65,15 @@ public final class EmbeddedDaemon: Sendable {
 
     /// Starts a daemon with the default configuration; blocks until it accepts connections.
     ///
-    /// Use it if several containers of a program share a store, or to wait in ``stop()`` until the
-    /// daemon has ended; otherwise `PersistentContainer.embedded(entities:at:)` suffices.
+    /// Use it if several containers of a program share a store, or to wait for the daemon's end
+    /// with ``stop()``; otherwise `PersistentContainer.embedded(entities:at:)` suffices.
     ///
     ///     let daemon = try EmbeddedDaemon(store: directory)
     ///     let container = PersistentContainer(entities: types, transport: daemon.transport)
     ///
     /// - Parameters:
     ///   - store: The directory of the journal and the store, which is created if it is missing.
-    ///   - socket: The path of a socket where other processes can connect; nil for none.
+    ///   - socket: The path of a socket to which other processes can connect; nil for none.
     /// - Throws: `limitExceeded` if another daemon uses the store or the socket, `readOnly` if
     ///   there is not enough space, `storage` for a damaged store or a failed system call.
     public convenience init(store: String, socket: String? = nil) throws(TandemError) {
@@ -94,7 +94,7 @@ public final class EmbeddedDaemon: Sendable {
         }
     }
 
-    /// Starts a daemon without blocking the caller.
+    /// Starts a daemon, and waits without blocking the thread until it accepts connections.
     static func started(_ configuration: DaemonConfiguration) async throws(DaemonError)
         -> EmbeddedDaemon
     {
@@ -117,7 +117,7 @@ public final class EmbeddedDaemon: Sendable {
 
     deinit { handle.stop() }
 
-    /// The transport for containers of this process; each connection is a socket pair.
+    /// The transport for containers in this process; each connection is a socket pair.
     public var transport: Transport {
         let handle = handle
         return .connected { try Self.connect(to: handle) }
@@ -132,9 +132,10 @@ public final class EmbeddedDaemon: Sendable {
         return mine
     }
 
-    /// Stops the daemon after it has processed the accepted requests; blocks until its checkpoint.
+    /// Stops the daemon after it has processed all accepted requests; blocks until its last
+    /// checkpoint is done.
     ///
-    /// Throws ``DaemonError`` if the journal or the store failed while it ran.
+    /// Throws ``DaemonError`` if the journal or the store failed while the daemon was running.
     public func stop() throws(DaemonError) {
         handle.stop()
         thread.join()
@@ -143,7 +144,8 @@ public final class EmbeddedDaemon: Sendable {
 }
 
 extension DaemonError {
-    /// Returns the error of a container whose daemon could not open the store at a path.
+    /// Returns the error that a container throws if the daemon could not open the store at this
+    /// path.
     func openingError(_ store: String) -> TandemError {
         let code: TandemError.Code =
             switch self.code {

@@ -7,9 +7,9 @@ extension PersistentContainer {
     /// Opens a container whose daemon runs inside the process, on a store in a directory; blocks.
     ///
     /// Use it for a program that is the only user of its store. Other processes can connect to
-    /// `socket` while the program runs. The daemon is the one that `tandemd` runs. It stops when
-    /// the container and its contexts are released, or at the end of the process; saves are durable
-    /// when they return.
+    /// `socket` while the program runs. The daemon is the same as in `tandemd`. It stops when the
+    /// container and its contexts are released, or when the process ends; saves are durable when
+    /// they return.
     ///
     ///     import Tandem
     ///     import TandemEmbedded
@@ -17,13 +17,13 @@ extension PersistentContainer {
     ///     let container = try PersistentContainer.embedded(
     ///         entities: [Team.self, Player.self], at: "/home/me/.local/share/worldcup")
     ///
-    /// Cost: the recovery of the store, a thread for the daemon and one for the connection. To stop
-    /// the daemon and wait for its end, for example to open the store again, use
+    /// Cost: recovery of the store, one thread for the daemon and one for the connection. To stop
+    /// the daemon and wait until it has ended, for example to open the store again, use
     /// ``EmbeddedDaemon/init(store:socket:)`` instead.
     /// - Parameters:
     ///   - types: The classes, each with the entity that it declares.
     ///   - store: The directory of the journal and the store, which is created if it is missing.
-    ///   - socket: The path of a socket where other processes can connect; nil for none.
+    ///   - socket: The path of a socket to which other processes can connect; nil for none.
     ///   - author: The author that the journal records for this process; `uid:pid` if nil.
     ///   - limits: The limits and timeouts.
     /// - Returns: A connected container.
@@ -44,7 +44,7 @@ extension PersistentContainer {
     ///
     ///     let container = try await PersistentContainer.embedded(entities: [Team.self], at: path)
     ///
-    /// Parameters, errors and cost are those of the blocking form.
+    /// The parameters, the errors and the cost are the same as for the blocking form.
     public static func embedded(
         entities types: [any ManagedEntity.Type], at store: String, socket: String? = nil,
         author: String? = nil, limits: ClientLimits = ClientLimits()
@@ -59,7 +59,7 @@ extension PersistentContainer {
     ///     let container = try PersistentContainer.embedded(model: model, at: path)
     ///
     /// If `model` is nil, the container uses the store's model. The other parameters, the errors
-    /// and the cost are those of the form with classes.
+    /// and the cost are the same as for a model declared by classes.
     public static func embedded(
         model: Model? = nil, at store: String, socket: String? = nil, author: String? = nil,
         limits: ClientLimits = ClientLimits()
@@ -73,7 +73,7 @@ extension PersistentContainer {
     ///
     ///     let container = try await PersistentContainer.embedded(model: model, at: path)
     ///
-    /// Parameters, errors and cost are those of the blocking form.
+    /// The parameters, the errors and the cost are the same as for the blocking form.
     public static func embedded(
         model: Model? = nil, at store: String, socket: String? = nil, author: String? = nil,
         limits: ClientLimits = ClientLimits()

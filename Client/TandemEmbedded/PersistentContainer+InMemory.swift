@@ -3,10 +3,10 @@ import TandemDaemon
 public import TandemModel
 
 extension PersistentContainer {
-    /// Returns a container for tests: its daemon runs inside the process, with a store in memory.
+    /// Returns a container for tests, whose daemon runs inside the process with an in-memory store.
     ///
     /// Each call creates a separate store, which is deleted with the container and its contexts.
-    /// For several clients of one store, create an ``EmbeddedDaemon`` with
+    /// To connect several clients to one store, create an ``EmbeddedDaemon`` with
     /// `DaemonConfiguration.inMemory()`, and containers with its transport.
     ///
     ///     let container = try PersistentContainer.inMemory(model: model)
@@ -44,7 +44,7 @@ extension PersistentContainer {
         do throws(DaemonError) {
             daemon = try EmbeddedDaemon(.inMemory())
         } catch {
-            throw TandemError(.storage, "the daemon in memory cannot be started: \(error)")
+            throw TandemError(.storage, "the in-memory daemon cannot be started: \(error)")
         }
         return daemon.keptByTransport
     }

@@ -2,12 +2,12 @@ import TandemIO
 import TandemModel
 import TandemWire
 
-/// One connection of a script: two threads that forward messages, one in each direction.
+/// A connection of a scripted transport: two threads that forward messages, one in each direction.
 final class ScriptedLine: Sendable {
     private struct State {
         var isOver = false
         var isHolding = false
-        /// The messages of the daemon that are held back.
+        /// The bytes of the daemon's messages that are held back.
         var held: [UInt8] = []
         /// The requests whose answers are dropped.
         var losing: Set<UInt32> = []
@@ -17,7 +17,9 @@ final class ScriptedLine: Sendable {
     private let daemon: Socket
     private let fate: @Sendable () -> ScriptedTransport.Fate
     private let countQuestion: @Sendable () -> Void
-    /// The state; also locked during writes to the client, so that messages stay complete and in
+    /// The state of the line.
+    ///
+    /// The lock is also held during writes to the client, so that messages stay complete and in
     /// order.
     private let state = Locked(State())
 
@@ -42,7 +44,7 @@ final class ScriptedLine: Sendable {
         }
     }
 
-    /// Cuts the connection; messages that are held back are lost.
+    /// Closes the connection; messages that are held back are lost.
     func end() {
         state.withLock { $0.isOver = true }
         client.shutdown()
@@ -80,7 +82,7 @@ final class ScriptedLine: Sendable {
         }
     }
 
-    /// Handles a message of the client; returns false to end the connection.
+    /// Handles a message from the client; returns false to end the connection.
     private func ask(_ envelope: Envelope<ClientMessage>) throws -> Bool {
         if envelope.message.saves {
             switch fate() {
@@ -94,14 +96,14 @@ final class ScriptedLine: Sendable {
         }
         var bytes: [UInt8] = []
         try FrameEncoder.encode(envelope.message, id: envelope.id, into: &bytes)
-        // Counted before the daemon can answer, so that the count is correct once a client has the
-        // answer.
+        // Counted before the daemon can answer, so that a client that has the answer reads the
+        // correct count.
         if envelope.message.isQuestion { countQuestion() }
         try daemon.writeAll(bytes)
         return true
     }
 
-    /// Handles a message of the daemon; returns false to end the connection.
+    /// Handles a message from the daemon; returns false to end the connection.
     private func answer(_ envelope: Envelope<DaemonMessage>) throws -> Bool {
         let isLost = state.withLock { envelope.id != 0 && $0.losing.remove(envelope.id) != nil }
         if isLost { return false }
@@ -123,7 +125,7 @@ final class ScriptedLine: Sendable {
 }
 
 extension ClientMessage {
-    /// Whether the message is a save, or rows of a batch insert.
+    /// Whether the message is a save or contains rows of a batch insert.
     fileprivate var saves: Bool {
         switch self {
         case .save: true

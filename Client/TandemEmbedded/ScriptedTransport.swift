@@ -3,11 +3,12 @@ import TandemIO
 public import TandemModel
 import TandemWire
 
-/// A transport that a test controls: the fate of saves, delayed messages, and lost connections.
+/// A transport with which a test controls the outcome of saves, delays messages and cuts
+/// connections.
 ///
-/// All messages are those of a real daemon. A script can delay, drop or refuse them, but can't send
-/// a client messages that no daemon would send. To simulate other clients, use another container of
-/// the same daemon.
+/// All messages come from a real daemon. A script can delay, drop or refuse them, but it can't send
+/// a client messages that no daemon would send. To simulate other clients, connect another
+/// container to the same daemon.
 ///
 ///     let daemon = try EmbeddedDaemon(.inMemory())
 ///     let script = ScriptedTransport(daemon.transport)
@@ -17,11 +18,11 @@ import TandemWire
 ///
 /// A script can be used from any thread.
 public final class ScriptedTransport: Sendable {
-    /// The fate of a save, or of a chunk of a batch insert.
+    /// The outcome of a save, or of a chunk of a batch insert.
     public enum Fate: Sendable {
-        /// The request is carried out and answered.
+        /// The daemon carries out and answers the request.
         case answered
-        /// The request is carried out; the connection is cut instead of sending the answer.
+        /// The daemon carries out the request, but the connection is cut before the answer is sent.
         case lost
         /// The connection is cut before the daemon receives the request.
         case cut
@@ -47,16 +48,16 @@ public final class ScriptedTransport: Sendable {
     /// The transport for the container.
     public var transport: Transport { .connected { [self] in try connect() } }
 
-    /// Sets the fates of the next saves, in order; later saves are answered.
+    /// Sets the outcomes of the next saves, in order; later saves are answered.
     public func next(_ fates: Fate...) { state.withLock { $0.fates += fates } }
 
-    /// The number of saves and chunks of batch inserts that were sent, including repetitions.
+    /// The number of saves and batch-insert chunks that were sent, including retries.
     public var saves: Int { state.withLock { $0.saves } }
 
-    /// The number of read-only requests that were sent, including repetitions.
+    /// The number of read-only requests that were sent, including retries.
     ///
-    /// These are fetches, reads, waits for a position, and the like. Their count is the number of
-    /// round trips of code that only reads.
+    /// These are fetches, reads, waits for a position, and the like. For code that only reads, it
+    /// is the number of round trips.
     public var questions: Int { state.withLock { $0.questions } }
 
     /// Cuts all connections; clients reconnect.
@@ -77,7 +78,7 @@ public final class ScriptedTransport: Sendable {
     /// Accepts connections again.
     public func comeBack() { state.withLock { $0.isAway = false } }
 
-    /// Holds back all pushes and answers of the daemon, in order; blocked callers keep waiting.
+    /// Holds back all pushes and answers from the daemon, in order; blocked callers keep waiting.
     public func hold() {
         let lines = state.withLock { state in
             state.isHolding = true

@@ -10,7 +10,7 @@ import TandemMacros
     ]
 }
 
-// The compiler finds macros only as types of the plugin's own module.
+// The compiler finds macros only if their types are declared in the plugin's own module.
 final class ContextActorMacro: ContextActorExpansion {}
 final class ModelMacro: ModelExpansion {}
 final class PropertyListMacro: PropertyListExpansion {}

@@ -5,7 +5,7 @@ public import SwiftSyntaxMacros
 
 /// The expansion of `@ContextActor`: a container, a context and an initializer.
 open class ContextActorExpansion: MemberMacro {
-    /// Returns the members.
+    /// Returns the members that the macro adds.
     public static func expansion(
         of node: AttributeSyntax, providingMembersOf declaration: some DeclGroupSyntax,
         conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext

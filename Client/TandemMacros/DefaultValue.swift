@@ -5,15 +5,16 @@ import SwiftSyntax
 struct DefaultValue {
     let expression: ExprSyntax
 
-    /// Whether the initial value is nil, which is not a default.
+    /// Whether the initial value is nil, which does not count as a default.
     var isNil: Bool { expression.is(NilLiteralExprSyntax.self) }
 
-    /// Whether the initial value is nil or an empty array literal, which a relationship may have.
+    /// Whether the initial value is nil or an empty array literal, as is allowed for a
+    /// relationship.
     var isEmpty: Bool {
         isNil || expression.as(ArrayExprSyntax.self)?.elements.isEmpty == true
     }
 
-    /// Returns whether each evaluation yields a different value, as `Date()` does.
+    /// Returns whether each evaluation may yield a different value, as `Date()` does.
     ///
     /// `attributeType` is nil for types that are not built in.
     func isDynamic(_ attributeType: String?) -> Bool {

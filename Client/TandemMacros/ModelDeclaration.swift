@@ -3,15 +3,16 @@ import SwiftDiagnostics
 import SwiftSyntax
 import SwiftSyntaxBuilder
 
-/// A class with `@Model`, read from its syntax: its entity's name, parent, properties and lists.
+/// A class with `@Model`, read from its syntax: the entity's name, parent, properties, indexes and
+/// unique lists.
 struct ModelDeclaration {
     /// The class that the macro is attached to.
     let syntax: ClassDeclSyntax
-    /// The code of the entity's name.
+    /// The code for the entity's name.
     private(set) var entityName: String
     /// The superclass if it is a model class.
     private(set) var parent: ExprSyntax?
-    /// The code of the entity's earlier name.
+    /// The code for the entity's earlier name.
     private(set) var renamedFrom: ExprSyntax?
     private(set) var properties: [ModelProperty] = []
     /// The names of properties, by the macro that lists them: `Index` or `Unique`.
@@ -52,8 +53,8 @@ struct ModelDeclaration {
         return false
     }
 
-    /// The class as a subclass of `ManagedObject`, without the conformances that a subclass can't
-    /// declare.
+    /// The class declared as a subclass of `ManagedObject`, without conformances that a subclass
+    /// can't declare.
     private var inheriting: ClassDeclSyntax {
         let kept = (syntax.inheritanceClause?.inheritedTypes.map(\.type.trimmed) ?? [])
             .filter { !Self.declaredByObjects.contains($0.lastName) }
@@ -72,8 +73,10 @@ struct ModelDeclaration {
         return new
     }
 
-    /// `ManagedObject` if the class declares it; otherwise the first inherited type, unless it is a
-    /// protocol that classes of objects often declare.
+    /// The superclass that the declaration names, or nil if there is none.
+    ///
+    /// This is `ManagedObject` if it is in the inheritance clause. Otherwise it is the first type
+    /// of the clause, unless that is a protocol to which such classes often conform.
     private var superclass: TypeSyntax? {
         let types = syntax.inheritanceClause?.inheritedTypes.map(\.type) ?? []
         if let object = types.first(where: { $0.lastName == "ManagedObject" }) { return object }
@@ -153,7 +156,7 @@ struct ModelDeclaration {
         }
     }
 
-    /// Reports stored properties in `#if`, which the macro would not see.
+    /// Reports stored properties inside `#if`, which the macro would miss.
     private func reportProperties(in condition: IfConfigDeclSyntax, _ problems: inout Problems) {
         for clause in condition.clauses {
             guard case .decls(let members)? = clause.elements else { continue }
@@ -183,7 +186,7 @@ struct ModelDeclaration {
         }
     }
 
-    /// Reports a root type other than this class.
+    /// Reports an error if the root type is not this class.
     private func checkRoot(_ macro: MacroExpansionDeclSyntax, _ problems: inout Problems) {
         guard let root = macro.genericArgumentClause?.arguments.first?.argument,
             root.trimmedDescription != syntax.name.text

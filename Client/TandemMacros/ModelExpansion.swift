@@ -3,9 +3,9 @@ public import SwiftSyntax
 import SwiftSyntaxBuilder
 public import SwiftSyntaxMacros
 
-/// The expansion of `@Model`: the entity, `@Managed` at its properties, and the conformance.
+/// The expansion of `@Model`: the entity, `@Managed` on its properties, and the conformance.
 open class ModelExpansion: MemberMacro, MemberAttributeMacro, ExtensionMacro {
-    /// Returns the property `entity`, and reports every error of the declaration.
+    /// Returns the property `entity`, and reports every error in the declaration.
     public static func expansion(
         of node: AttributeSyntax, providingMembersOf declaration: some DeclGroupSyntax,
         conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
@@ -22,7 +22,7 @@ open class ModelExpansion: MemberMacro, MemberAttributeMacro, ExtensionMacro {
         providingAttributesFor member: some DeclSyntaxProtocol,
         in context: some MacroExpansionContext
     ) throws -> [AttributeSyntax] {
-        // The expansion of members reports the errors.
+        // Errors are reported by the expansion of the members.
         var ignored = Problems()
         guard declaration.is(ClassDeclSyntax.self),
             let variable = member.as(VariableDeclSyntax.self),

@@ -30,7 +30,7 @@ struct ModelProperty {
 
     /// Reads a declaration.
     ///
-    /// Returns nil if it declares nothing that belongs to an entity, or if a problem was reported.
+    /// Returns nil if the declaration adds nothing to an entity, or if a problem was reported.
     static func read(
         _ variable: VariableDeclSyntax, _ problems: inout Problems
     ) -> ModelProperty? {
@@ -112,7 +112,7 @@ struct ModelProperty {
     ) -> ModelProperty? {
         let arguments = PropertyArguments(stored.relationship)
         if let name = arguments.unlabelled.first {
-            // The fix for a missing inverse removes the name, too.
+            // If the inverse is missing as well, the fix-it for it also removes the name.
             problems.report(
                 "name", at: name,
                 "a relationship has the name of its Swift property; remove the argument `\(name.trimmed)`",
@@ -187,7 +187,7 @@ struct ModelProperty {
 }
 
 extension Problems {
-    /// Reports a type that no property of an entity can have.
+    /// Reports a type that a property of an entity can't have.
     mutating func reportType(of stored: StoredProperty, alternative: String?) {
         let name = stored.type.trimmedDescription
         let kind = stored.relationship == nil ? "an attribute" : "a relationship"
@@ -214,7 +214,7 @@ extension Problems {
 }
 
 extension ExprSyntax {
-    /// The property of a key path without a root and with one component, such as `\.team`.
+    /// The property named by a key path with one component and no root, such as `\.team`.
     var keyPathProperty: TokenSyntax? {
         guard let path = self.as(KeyPathExprSyntax.self), path.root == nil else { return nil }
         return path.onlyProperty
@@ -222,7 +222,7 @@ extension ExprSyntax {
 }
 
 extension KeyPathExprSyntax {
-    /// The property of a key path with one component.
+    /// The property named by a key path with one component.
     var onlyProperty: TokenSyntax? {
         guard components.count == 1,
             case .property(let property)? = components.first?.component

@@ -38,7 +38,7 @@ struct Problems {
 }
 
 extension FixIt {
-    /// Creates a fix that replaces a node.
+    /// Creates a fix-it that replaces a node.
     static func replacing(
         _ message: String, _ old: some SyntaxProtocol, with new: some SyntaxProtocol
     ) -> FixIt {
@@ -47,7 +47,7 @@ extension FixIt {
             changes: [.replace(oldNode: Syntax(old), newNode: Syntax(new))])
     }
 
-    /// The text of a fix.
+    /// The text of a fix-it.
     private struct Suggestion: FixItMessage {
         let message: String
 

@@ -1,9 +1,9 @@
 #if Macros
 import SwiftSyntax
 
-/// The arguments of `@Attribute`, `@Relationship` or `@Model`.
+/// The arguments of an `@Attribute`, `@Relationship` or `@Model`.
 struct PropertyArguments {
-    /// The literal of the name, which is the first argument.
+    /// The string literal of the name, which is the first argument.
     private(set) var name: StringLiteralExprSyntax?
     /// The names of the options, such as `unique`.
     private(set) var options: Set<String> = []
@@ -24,7 +24,7 @@ struct PropertyArguments {
         }
     }
 
-    /// Reads the arguments, and reports a name that is not a plain string literal.
+    /// Reads the arguments, and reports an error if the name is not a plain string literal.
     init(_ attribute: AttributeSyntax?, _ problems: inout Problems) {
         self.init(attribute)
         for value in unlabelled {
@@ -42,12 +42,12 @@ struct PropertyArguments {
     /// Returns the argument with a label.
     subscript(label: String) -> ExprSyntax? { labelled.first { $0.label == label }?.value }
 
-    /// Returns the argument with a label, or nil if that is missing or `nil`.
+    /// Returns the argument with a label, or nil if it is missing or the literal `nil`.
     func value(_ label: String) -> ExprSyntax? {
         self[label].flatMap { $0.is(NilLiteralExprSyntax.self) ? nil : $0 }
     }
 
-    /// Returns the arguments as code, without those with other labels.
+    /// Returns the arguments as code, leaving out those with other labels.
     func code(without labels: Set<String> = []) -> [String] {
         labelled.filter { !labels.contains($0.label) }
             .map { "\($0.label): \($0.value.trimmedDescription)" }
@@ -62,7 +62,7 @@ extension AttributeListSyntax {
 }
 
 extension AttributeSyntax {
-    /// The name without module.
+    /// The name without the module.
     var plainName: String {
         if let member = attributeName.as(MemberTypeSyntax.self) { return member.name.plainText }
         return attributeName.as(IdentifierTypeSyntax.self)?.name.plainText ?? ""

@@ -3,10 +3,10 @@ public import SwiftSyntax
 import SwiftSyntaxBuilder
 public import SwiftSyntaxMacros
 
-/// The expansion of `@Attribute`, `@Relationship` and `@Transient`: no code, because `@Model` reads
-/// these macros.
+/// The expansion of `@Attribute`, `@Relationship` and `@Transient`, which is empty, because
+/// `@Model` interprets these macros.
 open class PropertyExpansion: PeerMacro {
-    /// Returns nothing, and reports a use outside a class with `@Model`.
+    /// Expands to nothing; reports an error if the macro is used outside a class with `@Model`.
     public static func expansion(
         of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol,
         in context: some MacroExpansionContext
@@ -16,9 +16,10 @@ open class PropertyExpansion: PeerMacro {
     }
 }
 
-/// The expansion of `#Index` and `#Unique`: no code, because `@Model` reads these macros.
+/// The expansion of `#Index` and `#Unique`, which is empty, because `@Model` interprets these
+/// macros.
 open class PropertyListExpansion: DeclarationMacro {
-    /// Returns nothing, and reports a use outside a class with `@Model`.
+    /// Expands to nothing; reports an error if the macro is used outside a class with `@Model`.
     public static func expansion(
         of node: some FreestandingMacroExpansionSyntax, in context: some MacroExpansionContext
     ) throws -> [DeclSyntax] {
@@ -28,7 +29,7 @@ open class PropertyListExpansion: DeclarationMacro {
 }
 
 extension MacroExpansionContext {
-    /// Reports a macro outside a class with `@Model`, where it has no effect.
+    /// Reports an error if a macro is used outside a class with `@Model`, where it has no effect.
     fileprivate func reportOutsideModel(_ node: some SyntaxProtocol, name: String) {
         let owner = lexicalContext.first?.as(ClassDeclSyntax.self)
         guard owner?.attributes.first(named: "Model") == nil else { return }

@@ -11,7 +11,7 @@ enum PropertyType {
     case members(TypeSyntax, isOrdered: Bool)
     /// A collection whose elements are not objects, such as `[String]`.
     case values
-    /// A type that no property of an entity can have, with the type to use instead.
+    /// A type that a property of an entity can't have, with the type to use instead.
     case unsupported(alternative: String?)
 
     /// Reads the type of an attribute or a relationship.
@@ -63,7 +63,7 @@ enum PropertyType {
         return isBytes && !ofRelationship ? .unsupported(alternative: "Data") : .values
     }
 
-    /// The optional of this type; unsupported if this type is a collection or an optional.
+    /// The optional form of this type; unsupported if this type is a collection or an optional.
     private var optional: PropertyType {
         switch self {
         case .named(let type, isOptional: false): .named(type, isOptional: true)
@@ -90,7 +90,7 @@ enum PropertyType {
     /// Returns the last component of a name that may be a type of the standard library or
     /// Foundation, and its generic arguments.
     ///
-    /// Returns nil for a member of anything except these modules, such as `Shift.Date`.
+    /// Returns nil for a type nested in anything but these modules, such as `Shift.Date`.
     private static func libraryName(
         of type: TypeSyntax
     ) -> (name: String, arguments: [TypeSyntax])? {
@@ -111,7 +111,7 @@ enum PropertyType {
     /// The modules with built-in types.
     static let libraries: Set = ["Swift", "Foundation", "FoundationEssentials"]
 
-    /// The names of built-in types that an app's model class may also have.
+    /// The names of built-in types that an app's model class may share.
     private static let classNames: Set = ["Character", "Data", "Date", "Decimal", "URL", "UUID"]
 
     private static let attributeTypes = [

@@ -16,7 +16,7 @@ struct StoredProperty {
 
     /// Reads a declaration.
     ///
-    /// Fails for a computed, static or transient property, and if it reports a problem.
+    /// Fails for a computed, static or transient property, and if a problem was reported.
     init?(_ variable: VariableDeclSyntax, _ problems: inout Problems) {
         attribute = variable.attributes.first(named: "Attribute")
         relationship = variable.attributes.first(named: "Relationship")
@@ -39,7 +39,7 @@ struct StoredProperty {
 
     /// Returns whether a declaration declares a stored property that belongs to the entity.
     ///
-    /// Reports an annotation of any other property.
+    /// Reports an error if any other property is annotated.
     private static func isStored(
         _ variable: VariableDeclSyntax, annotation: AttributeSyntax?, _ problems: inout Problems
     ) -> Bool {
@@ -64,7 +64,7 @@ struct StoredProperty {
         return false
     }
 
-    /// Returns whether an entity supports this kind of declaration; otherwise reports it.
+    /// Returns whether an entity supports this kind of declaration; reports an error otherwise.
     private static func isSupported(
         _ variable: VariableDeclSyntax, _ problems: inout Problems
     ) -> Bool {
@@ -92,7 +92,7 @@ struct StoredProperty {
         return true
     }
 
-    /// Returns the only binding with its name and type.
+    /// Returns the only binding of the declaration, with its name and type.
     private static func binding(
         _ variable: VariableDeclSyntax, _ problems: inout Problems
     ) -> (syntax: PatternBindingSyntax, name: TokenSyntax, type: TypeSyntax)? {
@@ -118,14 +118,14 @@ struct StoredProperty {
 
     // MARK: Fixes
 
-    /// Returns a fix that replaces the type.
+    /// Returns a fix-it that replaces the type.
     func replacingType(with text: String) -> FixIt {
         let new = TypeSyntax("\(raw: text)").with(\.leadingTrivia, type.leadingTrivia)
             .with(\.trailingTrivia, type.trailingTrivia)
         return .replacing("write `\(text)`", type, with: new)
     }
 
-    /// A fix that writes `@Relationship` before the property.
+    /// A fix-it that inserts `@Relationship` before the property.
     var addingRelationship: FixIt {
         let added = AttributeSyntax("@Relationship(inverse: \\.<#inverse#>)")
             .with(\.trailingTrivia, .space)
@@ -139,7 +139,7 @@ struct StoredProperty {
         return .replacing("write `@Relationship(inverse:)`", variable, with: new)
     }
 
-    /// A fix that adds the inverse to `@Relationship`, and removes arguments without labels.
+    /// A fix-it that adds the inverse to `@Relationship`, and removes arguments without labels.
     var addingInverse: FixIt? {
         guard let relationship else { return nil }
         let arguments = PropertyArguments(relationship)
@@ -149,14 +149,14 @@ struct StoredProperty {
         return replacing(relationship, arguments: list, "name the inverse")
     }
 
-    /// A fix that removes the arguments of `@Relationship` without labels.
+    /// A fix-it that removes the unlabelled arguments of `@Relationship`.
     var removingName: FixIt? {
         relationship.map {
             replacing($0, arguments: PropertyArguments($0).code(), "remove the name")
         }
     }
 
-    /// Returns a fix that replaces the arguments of `@Relationship`.
+    /// Returns a fix-it that replaces the arguments of `@Relationship`.
     private func replacing(
         _ relationship: AttributeSyntax, arguments: [String], _ message: String
     ) -> FixIt {

@@ -3,31 +3,31 @@ public import Tandem
 
 /// A service that processes the changes of a class's objects in order, each at least once.
 ///
-/// The service is a consumer of the journal (``Tandem/JournalConsumer``) that a `ServiceGroup`
-/// starts and stops.
+/// The service is a journal consumer (``Tandem/JournalConsumer``) that a `ServiceGroup` starts and
+/// stops.
 ///
 ///     let mailer = ConsumerService("mailer", of: Item.self, in: container) { change in
 ///         if change.after?[\.isDone] == true { try await send("\(change.author) completed one") }
 ///     }
 ///     try await ServiceGroup(services: [mailer], logger: logger).run()
 ///
-/// A save is acknowledged after its last change was processed, and delivered again as a whole if
-/// the service ends before that. On a graceful shutdown, the change that is being processed is
-/// finished.
+/// A save is acknowledged after its last change was processed. If the service ends before that, the
+/// whole save is delivered again. On graceful shutdown, the service finishes the change that is
+/// being processed.
 public struct ConsumerService<Object: ManagedEntity>: Service {
     private let name: String
     private let container: PersistentContainer
     private let filter: HistoryFilter
     private let process: @Sendable (HistoryChange<Object>) async throws -> Void
 
-    /// Creates a service; nothing is registered until it runs.
+    /// Creates a service; the consumer is registered when the service runs.
     /// - Parameters:
     ///   - name: The consumer's name. A new consumer begins at the journal's end.
     ///   - type: The class.
     ///   - container: The container whose connection registers the name.
     ///   - properties: The properties whose changes are delivered; empty for all.
     ///   - authors: The authors whose changes are delivered; empty for all.
-    ///   - process: Processes a change; an error ends the service, without an acknowledgement.
+    ///   - process: Processes a change. An error ends the service without acknowledging the save.
     public init(
         _ name: String, of type: Object.Type, in container: PersistentContainer,
         properties: [PartialKeyPath<Object>] = [], authors: [String] = [],
@@ -41,7 +41,7 @@ public struct ConsumerService<Object: ManagedEntity>: Service {
     ///
     /// If the connection is lost, the service waits until it is restored. Throws the errors of
     /// ``Tandem/PersistentContainer/consumer(named:at:)``, for example `consumerInUse` while
-    /// another process uses the name, and those of the sequence, of
+    /// another process uses the name. Also throws the errors of the sequence, of
     /// ``Tandem/JournalConsumer/acknowledge(_:)-(Position)`` and of `process`.
     public func run() async throws {
         let consumer = try await container.consumer(named: name)

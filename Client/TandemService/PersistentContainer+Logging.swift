@@ -2,9 +2,10 @@ public import Logging
 public import Tandem
 
 extension PersistentContainer {
-    /// Logs the operations of the container and the changes of its connection.
+    /// Logs the container's operations and the state changes of its connection.
     ///
-    /// Call it once, right after the container was created: contexts that exist already don't log.
+    /// Call this once, right after creating the container: contexts that already exist are not
+    /// logged.
     ///
     ///     let container = PersistentContainer(entities: [Team.self], author: "scores")
     ///     container.log(to: Logger(label: "scores.store"))
@@ -15,12 +16,12 @@ extension PersistentContainer {
     /// | warning | the same, for a failure that no call throws: a refused connection, a merge | error |
     /// | notice | `connection lost`, `restored`, `readOnly`, `writable` | position, reason |
     ///
-    /// Operations that `TANDEM_DEBUG` names are logged whatever the logger's level, and no longer
-    /// written to standard error. The logger's level is read once, by this call. Cost: formatting
-    /// each logged operation, and two readings of the clock for any other operation.
+    /// Operations that `TANDEM_DEBUG` names are logged whatever the logger's level, and are no
+    /// longer written to standard error. The logger's level is read once, by this call. Cost:
+    /// formatting each logged operation, and reading the clock twice for any other operation.
     public func log(to logger: Logger) { log(to: logger, always: OperationLog.namedTopics) }
 
-    /// Logs operations of these topics whatever the logger's level.
+    /// Logs operations, and ignores the logger's level for these topics.
     package func log(to logger: Logger, always topics: Set<OperationLog.Topic>) {
         let unlimited = logger.with(level: .trace)
         let wanted = logger.logLevel <= .debug ? Set(OperationLog.Topic.allCases) : topics

@@ -2,11 +2,11 @@ public import CoreMetrics
 public import Tandem
 
 extension PersistentContainer {
-    /// Reports the durations and failures of the container's operations to the metrics backend of
-    /// the app.
+    /// Reports the durations and failures of the container's operations to the app's metrics
+    /// backend.
     ///
-    /// Call it right after the container was created, and after `MetricsSystem.bootstrap`: contexts
-    /// that exist already report nothing.
+    /// Call this after `MetricsSystem.bootstrap`, right after creating the container: contexts that
+    /// already exist report nothing.
     ///
     ///     container.measure()
     ///
@@ -15,9 +15,9 @@ extension PersistentContainer {
     /// | `tandem_operation_duration` | timer | `operation`: merge, fetch, fault, save |
     /// | `tandem_operation_failures` | counter | `operation`: also connect |
     ///
-    /// `tandem metrics` prints the daemon's own metrics. Cost: for each operation, formatting it as
-    /// for a log, and two calls of the backend.
-    /// - Parameter factory: The backend; by default the one of `MetricsSystem`.
+    /// `tandem metrics` prints the daemon's own metrics. Cost: for each operation, formatting as
+    /// for a log, and two calls to the backend.
+    /// - Parameter factory: The backend; by default, that of `MetricsSystem`.
     public func measure(with factory: any MetricsFactory = MetricsSystem.factory) {
         let meters = Dictionary(
             uniqueKeysWithValues: OperationLog.Topic.allCases.map { topic in

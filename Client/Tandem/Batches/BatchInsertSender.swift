@@ -4,10 +4,10 @@ import TandemWire
 
 /// The state of a running batch insert: the rows of its next chunks, and its progress.
 ///
-/// While the daemon inserts one chunk, the next one is filled and sent, so that neither side waits
-/// for the other. At most two chunks and one row are held, whatever the length of the sequence.
-/// Rows that the daemon already has from an earlier attempt are skipped as they arrive; their hash
-/// has to match.
+/// While the daemon inserts one chunk, the next chunk is filled and sent, so that neither side
+/// waits for the other. At most two chunks and one row are held, whatever the length of the
+/// sequence. Rows that the daemon already has from an earlier attempt are skipped as they arrive;
+/// their hash has to match.
 ///
 /// State:
 /// - `rows`: the rows that have arrived but are not known to be inserted, each with the hash of all
@@ -39,7 +39,7 @@ final class BatchInsertSender {
     private var asks: Bool
     private var hasEnded = false
 
-    /// Creates a batch insert under a new id, or under one that may have begun before.
+    /// Creates a batch insert under a new id, or resumes one under an existing id.
     init(
         entity: String, policy: MergePolicy, id: [UInt8], mayBeRepeat: Bool, author: String?,
         context: String, chunkBytes: Int = WireLimits.frameBytes,
@@ -64,7 +64,7 @@ final class BatchInsertSender {
     /// The maximum number of unanswered chunks: one that the daemon inserts, and one in its queue.
     static let partsUnderWay = 2
 
-    /// Whether the next chunk needs more rows and there is nothing to wait for first.
+    /// Whether the next chunk needs more rows and no answer has to be awaited first.
     var wantsMore: Bool {
         !asks && !isExhausted && cut == nil && underWay.count < Self.partsUnderWay
     }
@@ -174,7 +174,7 @@ final class BatchInsertSender {
         return (message, nil)
     }
 
-    /// Reports the object numbers of the next chunk, which has `count` rows.
+    /// Reports the object numbers of the next `count` rows, which form a chunk.
     func reportNumbers(_ count: Int) throws {
         try order.numbering?((sent..<sent + count).map { (rows[$0].number, numbers[$0]) })
     }
@@ -290,7 +290,7 @@ typealias BatchRefusals = [(row: Int, error: TandemError)]
 /// The object numbers for rows, if they are inserted, by the row's index among all rows, from 0.
 typealias BatchNumbers = [(row: Int, number: ObjectNumber)]
 
-/// A row of a batch insert that is not known to be inserted.
+/// A row of a batch insert that has not been confirmed as inserted.
 private struct InsertRow {
     /// The index among all rows that arrived.
     var number: Int

@@ -133,7 +133,7 @@ struct BatchOperations: ContextPart {
         } catch {
             // Chunks in flight when the sequence threw are inserted as well.
             await suspendingCalls.receiveAll(of: work)
-            // A failure to merge is ignored: the original error is the one to report.
+            // A failure to merge is ignored: the original error is reported.
             _ = try? await finish(work, error as? TandemError ?? TandemError(.usage, "\(error)"))
             guard let error = error as? TandemError else { throw error }
             throw connection.failure(error, of: work)

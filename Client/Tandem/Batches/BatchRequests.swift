@@ -7,9 +7,9 @@ import TandemQuery
 ///
 /// The daemon processes the batch as several transactions of at most 1,000 objects, interleaved
 /// with other saves. The batch as a whole is therefore not atomic. It affects the objects that
-/// match when the daemon evaluates the request. An object that another save changes before its turn
-/// is evaluated again. Delete rules apply within each transaction. The fetch request may have an
-/// order and a limit, but no offset.
+/// match when the daemon evaluates the request. If another save changes an object before the batch
+/// reaches it, the object is evaluated again. Delete rules apply within each transaction. The fetch
+/// request may have an order and a limit, but no offset.
 public struct BatchDeleteRequest: Hashable, Sendable {
     /// The request that selects the objects.
     public var fetchRequest: FetchRequest<ManagedObject>

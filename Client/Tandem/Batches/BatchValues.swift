@@ -31,8 +31,8 @@ public struct BatchValues: Hashable, Sendable, ExpressibleByDictionaryLiteral {
 
     /// Resolves the names in an entity to values of slots and links of to-many relationships.
     ///
-    /// Throws `unknownProperty`, `unknownEntity`, and `usage` for several targets of a to-one
-    /// relationship or for an attribute value given for a relationship.
+    /// Throws `unknownProperty`, `unknownEntity`, and `usage` if a to-one relationship has several
+    /// targets or a relationship is given an attribute value.
     func resolved(
         in entity: CompiledEntity, _ model: CompiledModel
     ) throws(TandemError) -> (values: [SlotValue], links: [LinkChange]) {

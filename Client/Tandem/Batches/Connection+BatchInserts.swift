@@ -38,9 +38,9 @@ extension DaemonCalls {
 
     /// Waits for the answer to the first chunk in flight.
     ///
-    /// If that chunk was not inserted completely, the chunks sent after it can't have begun. Their
-    /// answers are awaited and ignored. The batch continues without the rejected rows, or under the
-    /// current model.
+    /// If that chunk was not inserted completely, the daemon has not begun any chunk sent after it.
+    /// Their answers are awaited and ignored. The batch continues without the rejected rows, or
+    /// under the current model.
     private func receiveAnswer(of work: BatchInsertSender) async throws {
         guard let reply = work.dequeueReply() else { return }
         var refused: [BatchRefusal] = []

@@ -51,10 +51,10 @@ struct MergedGroup: Sendable {
 
     /// Creates a group that undoes transactions, all of one model.
     ///
-    /// It moves a context from the position of the last transaction to the one before the first.
-    /// The journal does not record the positions at which the restored rows were written. They get
-    /// the version `to`, which is at least the true version, and lower than the version of every
-    /// later change.
+    /// It moves a context from the position of the last transaction to the position before the
+    /// first. The journal does not record the positions at which the restored rows were written.
+    /// They get the version `to`, which is at least the true version, and lower than the version of
+    /// every later change.
     init(undoing transactions: [Transaction], from left: UInt64, to: UInt64, model: CompiledModel) {
         from = to
         self.to = to

@@ -9,8 +9,8 @@ import TandemWire
 ///
 /// A caller passes a chunk reader with its request. The caller receives the answer's head like any
 /// answer, and the chunks from the reader: rows, or placements of a list's objects. The thread that
-/// reads the socket adds the chunks. A reader that was released accepts no chunks. An answer in one
-/// message does not affect the reader.
+/// reads the socket adds the chunks. A reader that was released accepts no chunks. An answer that
+/// arrives in one message does not affect the reader.
 final class ChunkReader: Sendable {
     private struct Guarded {
         /// The chunks that have arrived but have not been consumed.

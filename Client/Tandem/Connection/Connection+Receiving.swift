@@ -15,7 +15,7 @@ struct ReceivedBatch {
     var moved = false
     /// Whether the stream of transactions has a gap.
     var isInterrupted = false
-    /// The change of the connection's state, if there was one.
+    /// The change in the connection's state, if there was one.
     var event: ConnectionEvent?
     /// Changes between writable and read-only.
     var abilities: [ConnectionEvent] = []
@@ -354,7 +354,7 @@ extension Connection {
     /// The error message for a connected daemon that does not answer.
     var noAnswer: String { "\(transport.name): the daemon did not answer in time" }
 
-    /// Returns the error of a request that will get no answer.
+    /// Returns the error for a request that will not be answered.
     func tooLate(_ request: PendingRequest, _ reason: TandemError?) -> TandemError {
         let why = reason?.message ?? noAnswer
         if request.wasSent {

@@ -71,7 +71,7 @@ final class Connection: Sendable {
     /// The generation of the last known session.
     var knownGeneration: Int? { state.withLock { $0.session?.generation } }
 
-    /// Returns a promise of the session; an impatient one fails at the first failed attempt.
+    /// Returns a promise of the session; if impatient, it fails with the first failed attempt.
     func requestSession(_ isPatient: Bool) -> ReplyPromise<ServerState> {
         let reply = ReplyPromise<ServerState>()
         let deadline = deadline(after: limits.connectMilliseconds)
@@ -116,7 +116,7 @@ final class Connection: Sendable {
             switch try parts.next() {
             case .part(let part): return part
             case .end: return nil
-            // The next call of `next()` throws the error.
+            // The next call to `next()` throws the error.
             case .wait(let reply): _ = answer(of: reply)
             }
         }
@@ -145,7 +145,7 @@ final class Connection: Sendable {
         if isOver { wake?.signal() }
     }
 
-    /// Whether nothing is expected: no answer is outstanding, and pushes have no listener.
+    /// Whether the thread need not read: no answer is outstanding, and pushes have no listener.
     private var isQuiet: Bool { state.withLock { $0.expectsNothing } && !payloads.hasEars }
 
     /// Makes the connection's thread read, whether or not a caller waits for an answer.

@@ -29,7 +29,7 @@ struct ConnectionIO: Sendable {
             outbox.removeAll(keepingCapacity: outbox.count < 1 << 20)
             return
         case .bytes(let count): outbox.removeFirst(count)
-        // The reader detects that the daemon is gone.
+        // The reader will detect that the daemon has closed the connection.
         case .wouldBlock, .closed, nil: break
         }
         wake?.signal()

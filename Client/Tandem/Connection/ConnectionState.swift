@@ -60,7 +60,7 @@ struct ConnectionState: Sendable {
     /// Stored, because every request reads it several times.
     private(set) var phase = Phase.idle
 
-    /// Updates the stage after a change of `machine` or `life`.
+    /// Updates the stage after `machine` or `life` has changed.
     ///
     /// A violation of the protocol leaves the stage as it is until the socket is lost, so that the
     /// loss of a ready connection is reported.
@@ -283,7 +283,8 @@ struct ConnectionState: Sendable {
         io.inbound = nil
     }
 
-    /// Records the welcome; returns whether the stream resumes, and the position where it does.
+    /// Records the welcome; returns whether the stream resumes, and the position at which it
+    /// resumes.
     mutating func welcomed(
         _ welcome: Welcome, installsModel: Bool
     ) throws(TandemError) -> (isResumed: Bool, cursor: UInt64) {

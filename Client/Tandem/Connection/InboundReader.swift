@@ -162,7 +162,7 @@ final class InboundReader: Sendable {
     ///
     /// With `spins`, polls before it sleeps if recent answers arrived quickly. The result
     /// `.wouldBlock` means that the caller should check its deadlines: the wait timed out, or
-    /// lasted ``patience``. Throws like ``drain(_:)``.
+    /// lasted ``patience``. Throws the errors of ``drain(_:)``.
     func receive(
         _ connection: Connection, milliseconds: Int32, spins: Bool = false
     ) throws -> ReadResult {

@@ -47,10 +47,10 @@ struct ConnectionTrouble: Sendable {
 ///
 /// A caller does not wait as long for an absent daemon as for a busy one.
 struct Absence {
-    /// The time when callers that waited from the beginning fail.
+    /// The time when callers fail that have waited since the absence began.
     private let end: UInt64
-    /// The time by which a caller that began to wait later fails before its deadline, in
-    /// nanoseconds.
+    /// The number of nanoseconds before its deadline at which a caller fails that began to wait
+    /// later.
     private let cut: UInt64
 
     init(since start: UInt64, _ limits: ClientLimits) {
@@ -59,7 +59,7 @@ struct Absence {
         cut = (limits.connectMilliseconds - patience) &* 1_000_000
     }
 
-    /// Returns the time when a caller with a deadline fails.
+    /// Returns the time when a caller with this deadline fails.
     func end(ofWaitUntil deadline: UInt64) -> UInt64 {
         min(deadline, max(end, deadline > cut ? deadline - cut : 0))
     }

@@ -4,7 +4,7 @@ import TandemModel
 /// A log of a container's connection attempts, merges, fetches, faults and saves.
 ///
 /// Each finished operation goes to the receivers: to standard error if `TANDEM_DEBUG` names its
-/// topic, and to the logger and the metrics backend of the app.
+/// topic, and to the app's logger and metrics backend.
 package struct OperationLog: Sendable {
     /// The kinds of operations.
     package enum Topic: String, CaseIterable, Sendable { case connect, merge, fetch, fault, save }
@@ -19,8 +19,8 @@ package struct OperationLog: Sendable {
         package let nanoseconds: UInt64
         /// Whether the operation failed without throwing an error to a caller.
         ///
-        /// The duration of such an entry is not that of an operation: for a lost connection, it is
-        /// the time connected.
+        /// The duration of such an entry is not that of an operation; for a lost connection, it is
+        /// the time for which the connection existed.
         package let isUnthrownFailure: Bool
 
         /// Whether the operation failed.
@@ -46,8 +46,8 @@ package struct OperationLog: Sendable {
         let wantsUnthrownFailures: Bool
         let receive: @Sendable (Entry) -> Void
 
-        /// Creates a receiver of operations of these topics and, regardless of their topic, of
-        /// failures that no call throws.
+        /// Creates a receiver of operations on these topics and, on any topic, of failures that no
+        /// call throws.
         package init(
             _ topics: Set<Topic>, wantsUnthrownFailures: Bool = false,
             _ receive: @escaping @Sendable (Entry) -> Void
@@ -170,9 +170,9 @@ package final class ConnectionLog: Sendable {
         }
     }
 
-    /// Adds a receiver for contexts that are made from now on.
+    /// Adds a receiver for the operations of contexts created from now on.
     ///
-    /// If it replaces standard error, the lines of `TANDEM_DEBUG` end.
+    /// If it replaces standard error, no more lines are written there for `TANDEM_DEBUG`.
     package func add(_ receiver: OperationLog.Receiver, replacesStandardError: Bool = false) {
         state.withLock { state in
             if replacesStandardError { state.standardError = nil }

@@ -8,7 +8,8 @@ package enum TandemPaths {
     /// Returns the socket path of the daemon `name`.
     ///
     /// The path is `$TANDEM_SOCKET`, or else `$XDG_RUNTIME_DIR/tandem/NAME.sock`, or else
-    /// `/run/tandem/NAME.sock`. Root, whose daemon is the system's, never uses `$XDG_RUNTIME_DIR`.
+    /// `/run/tandem/NAME.sock`. For root, whose daemon is the system's, `$XDG_RUNTIME_DIR` is
+    /// ignored.
     package static func socket(name: String = "default") -> String {
         if let path = ThisProcess.environment(socketVariable), !path.isEmpty { return path }
         return defaultSocket(name: name)
@@ -57,7 +58,7 @@ public struct ClientLimits: Hashable, Sendable {
     /// handles large values for days would then stay at the peak size of each part of its heap.
     /// Each release takes a few milliseconds on the connection's thread.
     public var releaseBytes = 8 << 20
-    /// The number of rows that a context caches besides those of objects in use.
+    /// The number of rows that a context caches in addition to the rows of objects in use.
     public var cachedRows = 65_536
     /// The number of ids, of 16 bytes each, that a loop over fetch batches requests at once.
     public var listedReferences = 262_144
@@ -74,7 +75,7 @@ public struct ClientLimits: Hashable, Sendable {
     /// The time is limited to ``connectMilliseconds``. The default bridges the start of a daemon,
     /// and blocks the main thread only briefly. With 0, the first failed attempt is reported, as by
     /// ``PersistentContainer/open(model:socket:name:author:transport:limits:)``; a busy daemon is
-    /// still waited for. Attempts are logged by `TANDEM_DEBUG=connect`.
+    /// still waited for. Attempts are logged with `TANDEM_DEBUG=connect`.
     public var absentMilliseconds: UInt64 = 1_000
     /// The number of object numbers leased with the connection; nil lets the daemon decide.
     ///

@@ -27,14 +27,15 @@ final class PayloadHub: Sendable {
         state.withLock { $0.describe = position }
     }
 
-    /// Sets the listener for changes of the connection and the model.
+    /// Sets the listener for changes in the state of the connection, and for model changes.
     func listen(_ listener: @escaping @Sendable (ConnectionNotice) -> Void) {
         state.withLock { $0.listener = listener }
     }
 
     func notify(_ notice: ConnectionNotice) { state.withLock { $0.listener }?(notice) }
 
-    /// Whether connection or model changes have a receiver, even without subscribed entities.
+    /// Whether connection events or model changes have a receiver, which also needs no
+    /// subscription.
     var hasEars: Bool { state.withLock { $0.listener != nil || !$0.events.isEmpty } }
 
     /// Whether saves have a receiver.

@@ -1,6 +1,6 @@
-/// A receiver of pushed transactions, which takes them from the connection on its own actor.
+/// A receiver of pushed transactions, which reads them from the connection on its own actor.
 protocol PushReceiver: AnyObject, Sendable {
-    /// The position up to which the receiver needs nothing more; 0 before its first read.
+    /// The position up to which the receiver has processed transactions; 0 before its first read.
     ///
     /// The value may be slightly out of date. It only determines which transactions the connection
     /// may drop.

@@ -19,7 +19,7 @@ struct ServerState: Sendable {
     }
 }
 
-/// A change of the connection's state.
+/// A change in the state of the connection.
 public struct ConnectionEvent: Hashable, Sendable {
     /// The kinds of changes.
     public enum State: String, Hashable, Sendable {

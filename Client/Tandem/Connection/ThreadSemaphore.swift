@@ -20,7 +20,8 @@ final class ThreadSemaphore: Sendable {
     /// Wakes the waiting thread, now or when it begins to wait.
     func signal() {
         let byte: [UInt8] = [1]
-        // Can only fail if the other end is gone, and both ends live as long as the semaphore.
+        // This can only fail if the other end is closed, but both ends live as long as the
+        // semaphore.
         _ = byte.withUnsafeBytes { try? waking.write($0) }
     }
 

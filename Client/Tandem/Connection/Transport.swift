@@ -22,8 +22,7 @@ public struct Transport: Sendable {
 
     /// Returns a transport that gets a connected socket from `connect` for each connection.
     ///
-    /// A daemon in the same process, or a scripted daemon in a test, provides its sockets in this
-    /// way.
+    /// Use it for a daemon in the same process, or for a scripted daemon in a test.
     public static func connected(_ connect: @escaping @Sendable () throws -> Socket) -> Transport {
         Transport(name: "<connected>", connect: connect)
     }

@@ -6,7 +6,7 @@ import TandemWire
 public struct FetchExplanation: Sendable {
     /// The position at which the daemon read.
     public let position: UInt64
-    /// The plan, as a tree in preorder: the parts of a step follow the step, one level deeper.
+    /// The plan, as a tree in preorder: the substeps of a step follow it, one level deeper.
     public let steps: [FetchPlanStep]
     /// The number of rows read to find the answer.
     public let rowsRead: Int

@@ -69,7 +69,8 @@ extension PersistentContainer {
     /// - Parameters:
     ///   - type: The class; changes of its subclasses are included.
     ///   - position: The position after which changes are returned.
-    ///   - properties: The properties; a change has to update, insert or delete a value of one. All
+    ///   - properties: The properties; a change is included if it inserts, updates or deletes a
+    ///     value of one of them. All
     ///     if empty.
     ///   - authors: The authors whose saves are included; all if empty.
     ///   - follows: Whether the sequence continues with later saves instead of ending.
@@ -84,7 +85,7 @@ extension PersistentContainer {
 
     /// Returns the changes after a position that match a filter by names.
     ///
-    /// For tools that have no classes:
+    /// For tools without classes:
     ///
     ///     let filter = HistoryFilter(entities: ["Item"])
     ///     for try await change in container.changes(filter, after: position) {
@@ -120,7 +121,7 @@ extension PersistentContainer {
         return try page(connection.answer(.history(request)))
     }
 
-    /// Returns a page of the model installations after one number, through another; blocks.
+    /// Returns a page of the model installations after `number`, up to another number; blocks.
     ///
     /// Throws `historyExpired` if the journal no longer reaches back to the number.
     package func models(after number: UInt64, through end: UInt64) throws -> HistoryPage {
@@ -139,7 +140,7 @@ extension PersistentContainer {
 
     // MARK: Consumers
 
-    /// Registers a consumer of the journal, or finds the existing one with that name.
+    /// Registers a consumer of the journal, or returns the existing consumer with that name.
     ///
     ///     let consumer = try await container.consumer(named: "mailer")
     ///

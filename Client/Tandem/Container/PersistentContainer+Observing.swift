@@ -1,21 +1,20 @@
 public import TandemModel
 
 extension PersistentContainer {
-    /// The connection's state changes from now on, including changes between writable and
-    /// read-only, for one reader.
+    /// A sequence of the connection's state changes from now on, including changes between writable
+    /// and read-only, for one reader.
     ///
     /// The first connection is not reported. A save that a read-only daemon refuses throws
-    /// `readOnly` and stays pending in its context; save again after `writable`. A reader that lags
-    /// more than ``ClientLimits/bufferedConnectionEvents`` events loses the oldest, and the next
-    /// event has the number of lost ones (``ConnectionEvent/skipped``). The sequence ends with the
+    /// `readOnly` and stays pending in its context; save again after `writable`. If a reader lags
+    /// by more than ``ClientLimits/bufferedConnectionEvents`` events, the oldest are dropped and
+    /// counted in the next event (``ConnectionEvent/skipped``). The sequence ends with the
     /// container.
     public var connectionEvents: some AsyncSequence<ConnectionEvent, Never> & Sendable {
         defer { connection.listen() }
         return FeedSequence(feed: connection.payloads.events())
     }
 
-    /// Sets the handler for changes of the connection or the model, and replaces the previous
-    /// handler.
+    /// Sets the handler for connection events and model changes, and replaces the previous handler.
     ///
     /// The handler is called at the moment of the change, before any later answer is delivered. It
     /// runs on the connection's thread or on a thread that waits for an answer. It must be quick

@@ -1,6 +1,6 @@
 public import TandemModel
 
-/// Opening a container, which connects at once.
+/// Containers that connect when they are opened.
 extension PersistentContainer {
     /// Creates a container, connects it, and applies the model; blocks.
     ///
@@ -11,7 +11,7 @@ extension PersistentContainer {
     ///
     /// A failed attempt is not repeated. If the daemon accepts the connection but is busy, the call
     /// waits for up to ``ClientLimits/connectMilliseconds``. Cost: a round trip, and the model's
-    /// installation in an empty or older store. Parameters are those of
+    /// installation in an empty or older store. The parameters are those of
     /// ``init(model:socket:name:author:transport:limits:)``. Throws `disconnected` if no daemon
     /// listens (ENOENT, ECONNREFUSED), `denied` if the socket may not be opened (EACCES), and
     /// `timeout` if the daemon does not answer. Throws `schemaMismatch` if the store's model is
@@ -31,7 +31,7 @@ extension PersistentContainer {
     ///
     ///     let container = try await PersistentContainer.open(model: model)
     ///
-    /// Parameters, errors and cost are those of the blocking form.
+    /// The parameters, errors and cost are the same as for the blocking form.
     public static func open(
         model: Model? = nil, socket: String? = nil, name: String = "default",
         author: String? = nil, transport: Transport? = nil, limits: ClientLimits = ClientLimits()
@@ -45,7 +45,7 @@ extension PersistentContainer {
 
     /// Creates a container whose model is declared by classes, and connects it; blocks.
     ///
-    /// Parameters, errors and cost are those of
+    /// The parameters, errors and cost are those of
     /// ``open(model:socket:name:author:transport:limits:)-swift.type.method``. Also throws
     /// `unknownProperty` or `usage` if a class does not fit its entity.
     ///
@@ -65,7 +65,7 @@ extension PersistentContainer {
     ///
     ///     let container = try await PersistentContainer.open(entities: [Team.self, Player.self])
     ///
-    /// Parameters, errors and cost are those of the blocking form.
+    /// The parameters, errors and cost are the same as for the blocking form.
     public static func open(
         entities types: [any ManagedEntity.Type], socket: String? = nil, name: String = "default",
         author: String? = nil, transport: Transport? = nil, limits: ClientLimits = ClientLimits()

@@ -8,9 +8,8 @@ package import TandemWire
 extension PersistentContainer {
     /// Returns the content of a blob that a snapshot or payload refers to; blocks.
     ///
-    /// Throws `unknownObject` if no object has the content any more, and the journal no longer
-    /// records one that had it. Throws `disconnected` without a connection. Cost: the transfer and
-    /// a SHA-256.
+    /// Throws `unknownObject` if neither the store nor the journal has an object with the content
+    /// any more. Throws `disconnected` without a connection. Cost: the transfer and a SHA-256 hash.
     ///
     ///     if case .blob(let blob) = object.snapshot["scan"] {
     ///         show(try await container.content(of: blob))
@@ -93,7 +92,8 @@ extension PersistentContainer {
         try await suspendingCalls.install(model)
     }
 
-    /// Returns the effects that a migration to a model would have; changes nothing, and blocks.
+    /// Returns the effects that a migration to a model would have, without changing anything;
+    /// blocks.
     ///
     /// Throws `usage` if the model is invalid. The daemon reads the affected objects, and serves no
     /// other client meanwhile.
@@ -174,8 +174,8 @@ extension PersistentContainer {
 
     /// Removes the oldest segments of the journal, or reports which would be removed; blocks.
     ///
-    /// Repeat the call while the answer reports that there is more. Throws `denied` if the user is
-    /// not an administrator, except for a dry run.
+    /// Repeat the call while the answer reports that there is more to remove. Throws `denied` if
+    /// the user is not an administrator, except for a dry run.
     package func vacuum(_ request: VacuumRequest) throws -> VacuumAnswer {
         try blocking { try await $0.vacuum(request) }
     }

@@ -21,7 +21,7 @@ public final class PersistentContainer: Sendable {
     var connection: Connection { core.connection }
     @MainActor private var mainContext: ManagedObjectContext?
 
-    /// Creates a container for the daemon with a socket path or a name.
+    /// Creates a container for the daemon with a given socket path or name.
     ///
     /// The container connects at its first use. An empty store adopts `model`; a store with an
     /// incompatible model rejects the connection with `schemaMismatch`. If the model is invalid,
@@ -68,13 +68,13 @@ public final class PersistentContainer: Sendable {
         return context
     }
 
-    /// Creates a context of the calling actor, or of the calling code outside an actor.
+    /// Creates a context for the calling actor or, outside an actor, for the calling code.
     ///
-    /// In a method of an actor, and in code of the main actor, the context belongs to the actor. In
-    /// an actor's `init`, the default of a property, a nonisolated function or a detached task, the
-    /// compiler knows no actor. The context then belongs to the code that holds it, which the
-    /// compiler enforces. Such a context merges only when it is used, and reports changes of
-    /// objects in its next operation. <doc:Actors> has a table of all cases.
+    /// In a method of an actor, and in code on the main actor, the context belongs to the actor. In
+    /// a synchronous `init` of an actor, a property's default, a nonisolated function or a detached
+    /// task, it belongs to the code that holds it, which the compiler enforces. Such a context
+    /// merges only when it is used, and reports changes to objects in its next operation.
+    /// <doc:Actors> has a table of all cases.
     ///
     ///     actor Importer {
     ///         private let container: PersistentContainer
@@ -88,7 +88,7 @@ public final class PersistentContainer: Sendable {
     ///     }
     ///
     /// - Parameters:
-    ///   - name: The name under which the journal lists its saves.
+    ///   - name: The context name that the journal records for its saves.
     ///   - mergesAutomatically: Whether the context merges saves by others automatically. This
     ///     requires an actor, and traps without one.
     ///   - isolation: The calling actor; omit this argument.
@@ -99,7 +99,7 @@ public final class PersistentContainer: Sendable {
     ) -> ManagedObjectContext {
         precondition(
             isolation != nil || !mergesAutomatically,
-            "The context \(name) cannot merge automatically, because no actor makes it. Make it in a method of its actor, or leave out mergesAutomatically; in an actor's init or a property's default, the actor is not known yet."
+            "The context \(name) cannot merge automatically, because it is not created on an actor. Create it in a method of its actor, or leave out mergesAutomatically; an actor's init and a property's default are not isolated to it yet."
         )
         return ManagedObjectContext(
             core: core, name: name, mergesAutomatically: mergesAutomatically, actor: isolation)
@@ -142,8 +142,8 @@ extension PersistentContainer {
 
     /// Deletes a cached list, or all lists in ``cacheDirectory`` if `name` is nil.
     ///
-    /// This is never necessary, because an outdated cache is not used. Open lists keep their
-    /// content and their name. Throws `storage` if a file can't be removed.
+    /// This is never necessary, because outdated caches are not used. Open lists keep their content
+    /// and their name. Throws `storage` if a file can't be removed.
     public func deleteCache(named name: String?) throws(TandemError) {
         try core.deleteCache(named: name)
     }

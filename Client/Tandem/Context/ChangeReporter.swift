@@ -18,7 +18,7 @@ final class ChangeReporter: StatefulPart {
 
     // MARK: Properties
 
-    /// Whether a change of an object has to be reported here or to child contexts.
+    /// Whether a change to an object has to be reported here or to child contexts.
     func hasObservers(of number: ObjectNumber) -> Bool {
         !children.isEmpty || observed.contains(number)
     }
@@ -70,7 +70,7 @@ final class ChangeReporter: StatefulPart {
 
     /// Records the changes of a merge before they are applied.
     ///
-    /// `own` is the context's in-flight save, whose transaction may be part of the group.
+    /// `own` is the context's save in flight, whose transaction may be part of the group.
     func touch(_ group: MergedGroup, besides own: InFlightSave?) {
         for child in children { child.reporter.touch(group, besides: own) }
         guard changes.isHeard, let model = session?.model else { return }
@@ -94,7 +94,7 @@ final class ChangeReporter: StatefulPart {
     /// Registers an observer of object changes.
     func add(_ observation: ObjectsObservation) { changes.add(observation) }
 
-    /// Returns the object changes from now on.
+    /// Returns a sequence of the object changes from now on.
     func sequence() -> FeedSequence<ObjectsChange, any Error> {
         FeedSequence(feed: changes.feed())
     }

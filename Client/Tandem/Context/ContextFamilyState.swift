@@ -13,8 +13,9 @@ final class ContextFamilyState {
             isStale = false
         }
     }
-    /// The number of changes of position or session; data read before such a change belongs to
-    /// another position.
+    /// The number of changes to the position or the session.
+    ///
+    /// Data read before such a change belongs to another position.
     private(set) var repositionCount = 0
     /// Whether automatic merging is paused.
     var isPaused = false
@@ -71,7 +72,7 @@ final class ContextFamilyState {
 
     /// Marks the saves up to a position as reported.
     ///
-    /// After a change of the log, the mark is set even if it is lower than before.
+    /// If the log has changed, the mark is set even if it is lower than before.
     func markReported(through position: UInt64, isOtherLog: Bool) {
         reported = isOtherLog ? position : max(reported, position)
     }
@@ -121,7 +122,7 @@ final class ContextFamilyState {
     }
 }
 
-/// A change of an object that observers have to be notified of.
+/// A change to an object, of which observers have to be notified.
 struct ObserverNotice {
     weak var context: ManagedObjectContext?
     let number: ObjectNumber

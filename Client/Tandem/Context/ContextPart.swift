@@ -4,8 +4,8 @@ import TandemWire
 /// A part of a context, which has one responsibility and accesses the other parts through the
 /// context.
 ///
-/// Parts with state are classes whose variables others can't set (``StatefulPart``). Parts without
-/// state are values, made when an operation begins: they retain the context until it ends. A
+/// Parts with state are classes that keep it private (``StatefulPart``). Parts without state are
+/// values, which are created when an operation begins and retain the context until it ends. A
 /// context is a part too, so that its public methods access the parts in the same way.
 protocol ContextPart {
     var context: ManagedObjectContext { get }

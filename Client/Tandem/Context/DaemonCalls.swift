@@ -23,7 +23,7 @@ struct DaemonCalls {
 
     let connection: Connection
     private let waiting: Waiting
-    /// Called with each request after its answer has arrived; tests intervene here.
+    /// Called with each request after its answer has arrived; a hook for tests.
     private let willUseAnswer: ((ClientMessage) throws -> Void)?
 
     init(

@@ -1,6 +1,6 @@
 import TandemModel
 
-/// The unsaved changes of one object.
+/// The unsaved changes to one object.
 struct Edits {
     enum Kind { case none, insert, delete }
 
@@ -94,8 +94,7 @@ struct Edits {
         if !members.isEmpty { ranks[slot, default: [:]].merge(members) { $1 } }
     }
 
-    /// Returns these edits overlaid with later ones; they are the pending edits after a failed
-    /// save.
+    /// Returns these edits overlaid with later edits; the result is pending after a failed save.
     func under(_ later: Edits) -> Edits {
         var result = self
         result.values.merge(later.values)

@@ -3,8 +3,8 @@ import TandemModel
 /// The properties that could not be loaded when they were read, and the edits that may depend on
 /// those reads.
 ///
-/// A failed read returns null, or no members. No save sends edits of the object until it is loaded.
-/// Edits of properties whose read had failed are then dropped, and the next save reports them. A
+/// A failed read returns null, or no members. No save sends edits to the object until it is loaded.
+/// Then edits to properties whose read had failed are dropped, and the next save reports them. A
 /// property that was set without being read keeps its edit.
 struct FailedReads {
     private var slots: [ObjectNumber: PropertyMask] = [:]
@@ -58,7 +58,7 @@ struct FailedReads {
 
     /// Removes the failed reads of properties that are now `readable`.
     ///
-    /// Edits of these properties become doubtful.
+    /// Edits to these properties become doubtful.
     mutating func resolve(_ record: ObjectRecord, _ readable: PropertyMask) {
         for slot in readable where unknownValue(slot, of: record) != nil {
             unknown[record.reference.number]?[slot] = nil
@@ -74,7 +74,7 @@ struct FailedReads {
         return doubtful
     }
 
-    /// Records that the edits of an object's property were dropped.
+    /// Records that the edits to an object's property were dropped.
     mutating func markDropped(_ slot: Int, of record: ObjectRecord) {
         dropped.append(problem(slot, of: record))
     }
@@ -116,7 +116,7 @@ struct FailedReads {
         )
     }
 
-    /// Returns whether an object has edits other than mirrored edits of to-many relationships that
+    /// Returns whether an object has edits other than mirrored edits to to-many relationships that
     /// were never read.
     private func isEdited(_ record: ObjectRecord) -> Bool {
         let edits = record.pending

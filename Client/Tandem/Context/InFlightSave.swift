@@ -11,7 +11,7 @@ final class InFlightSave {
     var model: CompiledModel
     /// The last known position when the save was first sent.
     let sentAt: UInt64
-    /// Whether the id was generated for this save, so that no other save can have the same one.
+    /// Whether the id was generated for this save, so that no other save can have the same id.
     let hasOwnID: Bool
     /// The progress of the save.
     private var stage = Stage.sent
@@ -19,9 +19,9 @@ final class InFlightSave {
     private enum Stage {
         /// The answer is awaited.
         case sent
-        /// The save may have happened; it has to be retried before the next one.
+        /// The save may have happened; it has to be retried before the next save.
         case unknown
-        /// The transaction was merged; the outcomes of the inserts are missing.
+        /// The transaction was merged; the outcomes of the inserts are not known yet.
         case merged(isUnknown: Bool)
         /// The outcomes of the inserts are known as well; only the answer is missing.
         case settled
@@ -38,7 +38,7 @@ final class InFlightSave {
         self.hasOwnID = hasOwnID
     }
 
-    /// Whether the outcome is unknown, so that the save has to be retried before the next one.
+    /// Whether the outcome is unknown, so that the save has to be retried before the next save.
     var isUnknown: Bool {
         switch stage {
         case .unknown, .merged(isUnknown: true): true
@@ -83,7 +83,7 @@ final class InFlightSave {
         stage = .settled
     }
 
-    /// Replaces records by those of another model or entity.
+    /// Replaces records with those of another model or entity.
     func replaceRecords(_ replacement: (ObjectRecord) -> ObjectRecord) {
         records = records.map(replacement)
     }

@@ -3,12 +3,12 @@ import TandemWire
 
 /// Keeps the lists of a context family up to date with edits between merges.
 final class ListUpdater: StatefulPart {
-    /// Objects that are not loaded, but that lists need to place edited objects.
+    /// Objects that have to be loaded before lists can place edited objects.
     private var lacking: Set<ObjectReference> = []
-    /// Whether a window that edits emptied waits for rows at the context's position.
+    /// Whether a window from which edits removed rows waits for rows at the context's position.
     private var wantsFill = false
 
-    /// Invalidates an object in the overlays of lists after its edits were added, changed or
+    /// Invalidates an object in the overlays of lists after edits to it were added, changed or
     /// removed.
     func didEdit(_ object: ObjectReference) {
         if parent == nil, participants.isEmpty { return }
@@ -54,7 +54,7 @@ final class ListUpdater: StatefulPart {
         context.mergesAutomatically && !family.isPaused && family.pin == nil
     }
 
-    /// Schedules a refill of windows that edits emptied.
+    /// Schedules a refill of the windows from which edits removed rows.
     ///
     /// They are filled with the next merge, or at the context's position if it does not merge
     /// automatically.
@@ -64,8 +64,8 @@ final class ListUpdater: StatefulPart {
         reporter.scheduleReport()
     }
 
-    /// Refills windows that edits emptied, at the context's position; after a failure they wait for
-    /// the next request.
+    /// Refills the windows from which edits removed rows, at the context's position; after a
+    /// failure they wait for the next request.
     func fillWindows() async {
         guard wantsFill else { return }
         wantsFill = false

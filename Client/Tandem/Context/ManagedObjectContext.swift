@@ -88,9 +88,9 @@ public final class ManagedObjectContext {
     /// The error of a property read that failed to load data, until a call throws it.
     ///
     /// The property reads as null, and the next throwing call of the context throws this error.
-    /// Until the object is loaded, each save that contains an edit of it throws `unreadable` and
+    /// Until the object is loaded, each save that contains an edit to it throws `unreadable` and
     /// sends nothing. The object is loaded by ``refresh(_:mergeChanges:)``, by a fetch, or by
-    /// another read. Edits of properties that were set without being read are kept. Edits that may
+    /// another read. Edits to properties that were set without being read are kept. Edits that may
     /// depend on the failed read are dropped, and the next save throws `unreadable` once with these
     /// properties.
     public var faultFailure: TandemError? { checked.failures.fault }
@@ -118,9 +118,9 @@ public final class ManagedObjectContext {
 
     /// Makes sure that there is a connection and that the context has a position; blocks.
     ///
-    /// The context then includes every save that was acknowledged before. Throws `disconnected` if
-    /// no daemon answers in time. Calling this is optional, because reads and saves connect if
-    /// necessary.
+    /// The context then includes every save that was acknowledged before the call. Throws
+    /// `disconnected` if no daemon answers in time. Calling this is optional, because reads and
+    /// saves connect if necessary.
     @discardableResult
     public func connect() throws -> Position { try blocking { try await connected($0) } }
 

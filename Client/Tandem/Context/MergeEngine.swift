@@ -157,8 +157,8 @@ struct MergeEngine: ContextPart {
 
     // MARK: Lists that lack rows
 
-    /// Fetches the rows that the first list lacks, and merges up to the answer; returns false if no
-    /// list lacks rows.
+    /// Fetches the rows missing from the first list that lacks any, and merges up to the answer;
+    /// returns false if no list lacks rows.
     func refill(
         for group: MergedGroup, _ verdicts: [ObjectIdentifier: [Verdict]], _ calls: DaemonCalls
     ) async throws -> Bool {

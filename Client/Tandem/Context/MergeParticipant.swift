@@ -22,7 +22,8 @@ protocol MergeParticipant: AnyObject {
     func deliver()
 }
 
-/// A participant that shows rows and unsaved edits, and may need the daemon to follow a merge.
+/// A participant that shows rows and unsaved edits, and may need data from the daemon to follow a
+/// merge.
 protocol ListParticipant: MergeParticipant {
     /// The verdict query of this list, or nil if it never needs one.
     var verdictItem: VerdictItem? { get }
@@ -37,15 +38,15 @@ protocol ListParticipant: MergeParticipant {
     func refill(for group: MergedGroup, _ verdicts: [Verdict]?) -> Fetch?
     /// Receives the result of the list's fetch, to be used in the merge that reaches its position.
     func receive(_ result: Result<ListAnswer, TandemError>, for fetch: Fetch)
-    /// Discards the shown rows, so that they are fetched with this merge, because no verdicts are
-    /// available.
+    /// Discards the shown rows because no verdicts are available; they are fetched again with this
+    /// merge.
     func resetAfterGap()
     /// Returns at most `count` shown objects around `object`, or none if it is not shown.
     func objects(around object: ObjectReference, _ count: Int) -> [ObjectReference]
-    /// Invalidates an object after edits of it were added, changed or removed in its context
+    /// Invalidates an object after edits to it were added, changed or removed in its context
     /// family.
     func noteEdit(_ object: ObjectReference)
-    /// Reports that objects needed by the list to place edited objects have been loaded.
+    /// Notifies the list that the objects it needs to place edited objects have been loaded.
     func noteLoaded()
     /// Stores the values of rows for comparison, before the context discards all loaded data.
     func noteLoss()
@@ -53,7 +54,7 @@ protocol ListParticipant: MergeParticipant {
     var isOverlayStale: Bool { get }
     /// Applies the latest edits of its context; returns whether there is a change to deliver.
     func stepOverlay() -> Bool
-    /// Reports that the daemon refuses this process, for example after a migration to a model that
-    /// the process does not know.
+    /// Notifies the list that the daemon refuses this process, for example after a migration to a
+    /// model that the process does not know.
     func noteEnd(_ error: TandemError)
 }

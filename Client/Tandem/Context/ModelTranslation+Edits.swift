@@ -11,7 +11,7 @@ struct TranslatedEdits {
 extension ModelTranslation {
     /// Translates edits into the slots of an entity of the new model.
     ///
-    /// Edits of properties that the entity lacks are left out and reported by name.
+    /// Edits to properties that the entity lacks are left out and reported by name.
     func edits(
         _ edits: Edits, of old: CompiledEntity, in now: CompiledEntity
     ) -> TranslatedEdits {

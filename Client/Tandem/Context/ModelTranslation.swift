@@ -1,7 +1,7 @@
 import TandemModel
 import TandemWire
 
-/// Translates tags and slots of one model into those of another, by the names of entities and
+/// Translates tags and slots of one model into those of another model, by the names of entities and
 /// properties.
 ///
 /// Nothing is left out silently: the throwing functions throw `schemaMismatch` for anything that

@@ -1,7 +1,7 @@
 import TandemModel
 import TandemWire
 
-/// Manages the pending edits of a context: tracks the edited objects, mirrors edits of
+/// Manages the pending edits of a context: tracks the edited objects, mirrors edits to
 /// relationships at the other end, and keeps the undo stack.
 final class ObjectEditor: StatefulPart {
     /// Objects with pending edits; they are retained until the edits are saved or dropped.
@@ -105,7 +105,7 @@ final class ObjectEditor: StatefulPart {
         reporter.notifyChildren(of: record.reference.number, slots)
     }
 
-    /// Sets a value, and mirrors the edit of a to-one relationship at its old and new target.
+    /// Sets a value, and mirrors an edit to a to-one relationship at its old and new target.
     ///
     /// A deleted object accepts no edits.
     func set(_ value: Value, _ slot: Int, of record: ObjectRecord) {
@@ -126,7 +126,7 @@ final class ObjectEditor: StatefulPart {
         if let target = value.reference { link(record, to: target, relationship) }
     }
 
-    /// Removes the edit of a value, even if the value below it is not loaded.
+    /// Removes the edit to a value, even if the value below it is not loaded.
     func unset(_ slot: Int, of record: ObjectRecord) {
         if let below = record.committedValue(slot) { return set(below, slot, of: record) }
         if let relationship = record.entity.properties[slot].relationship {
@@ -412,7 +412,7 @@ final class ObjectEditor: StatefulPart {
 
     // MARK: Changes by others
 
-    /// Drops the edits of an object that others deleted.
+    /// Drops the edits to an object that others deleted.
     func discardEdits(of number: ObjectNumber) {
         if let record = graph[number] {
             undoStack.forget(record)
@@ -421,8 +421,8 @@ final class ObjectEditor: StatefulPart {
         for child in children { child.editor.discardEdits(of: number) }
     }
 
-    /// Applies the outcome of an insert whose new object was replaced by an existing one or
-    /// discarded.
+    /// Applies the outcome of an insert whose new object was discarded or replaced by an existing
+    /// object.
     func follow(_ lost: ObjectReference, to outcome: ObjectReference?) {
         if let record = graph[lost.number] {
             undoStack.forget(record)
@@ -439,7 +439,7 @@ final class ObjectEditor: StatefulPart {
         for child in children { child.editor.follow(lost, to: outcome) }
     }
 
-    /// Drops the edit of a property, at both ends of a relationship.
+    /// Drops the edit to a property, at both ends of a relationship.
     func dropEdit(of slot: Int, _ record: ObjectRecord) {
         guard record.entity.properties[slot].isToMany else { return unset(slot, of: record) }
         let members = { (edits: [Int: Set<ObjectReference>]) in (edits[slot] ?? []).sorted() }
@@ -461,7 +461,8 @@ final class ObjectEditor: StatefulPart {
         }
     }
 
-    /// Replaces a new object by an existing one, also in edits made while the save was in flight.
+    /// Replaces a new object by an existing one, including in edits made while the save was in
+    /// flight.
     func move(_ lost: ObjectRecord, to existing: ObjectRecord) {
         let (old, new) = (lost.reference, existing.reference)
         graph.remove(lost)

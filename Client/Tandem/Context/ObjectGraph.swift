@@ -88,7 +88,7 @@ final class ObjectGraph: StatefulPart {
         return record
     }
 
-    /// Returns the record of a reference if this context or an ancestor has one.
+    /// Returns the record of a referenced object if this context or an ancestor has one.
     func known(_ reference: ObjectReference) -> ObjectRecord? {
         if let record = records[reference.number] { return record }
         guard let parent, parent.graph.known(reference) != nil else { return nil }
@@ -239,7 +239,7 @@ final class ObjectGraph: StatefulPart {
 
     /// Returns the members of a to-many relationship, or nil if they have to be loaded first.
     ///
-    /// The result includes the edits of both ends.
+    /// The result includes edits made at both ends.
     func members(of record: ObjectRecord, _ slot: Int) -> Set<ObjectReference>? {
         guard let relationship = record.entity.properties[slot].relationship,
             let below = record.membersBelow(slot)
@@ -251,7 +251,7 @@ final class ObjectGraph: StatefulPart {
         return added.reduce(below) { $0.union($1) }.filter { member in
             guard let other = records[member.number] else { return below.contains(member) }
             if other.isDeleted { return false }
-            // The edit of the to-one end decides; the edit at this end may only mirror it.
+            // The edit at the to-one end decides; the edit at this end may only mirror it.
             guard let value = other.editedValues[relationship.inverseSlot] else {
                 return below.contains(member)
             }
@@ -262,7 +262,7 @@ final class ObjectGraph: StatefulPart {
     /// Returns the members of a to-many relationship in order, or nil if they have to be loaded
     /// first.
     ///
-    /// The result includes the edits of both ends. Members without a rank come last; members of an
+    /// The result includes edits made at both ends. Members without a rank come last; members of an
     /// unordered relationship are sorted by number.
     func membersInOrder(of record: ObjectRecord, _ slot: Int) -> [ObjectReference]? {
         members(of: record, slot).map { members in
@@ -358,7 +358,7 @@ final class ObjectGraph: StatefulPart {
 
     /// Moves the object and edits of a record to a record of another entity or model.
     ///
-    /// Edits of properties that do not exist in `place` are recorded as dropped.
+    /// Edits to properties that do not exist in `place` are recorded as dropped.
     private func replace(
         _ old: ObjectRecord, by record: ObjectRecord, _ translation: ModelTranslation,
         in place: String

@@ -8,8 +8,8 @@ import TandemWire
 final class ObjectRecord {
     let entity: CompiledEntity
     let reference: ObjectReference
-    // The following properties are assigned, or changed in place by functions that access nothing
-    // else of the record and release nothing that could run other code. Two accesses therefore
+    // The following properties are assigned, or changed in place by functions that access no other
+    // part of the record and release nothing that could run other code. Two accesses therefore
     // never overlap.
     /// The row as of the context's position, or nil if it is not loaded.
     @exclusivity(unchecked) var row: Row?
@@ -139,7 +139,7 @@ final class ObjectRecord {
 
     /// Removes all loaded data and keeps the edits.
     ///
-    /// From then on, edits of loaded values, including those that can be redone, are based on
+    /// From then on, edits to loaded values, including those that can be redone, are based on
     /// `position`. If a later version caused a save to be refused, they are based on that version.
     /// A save still conflicts with changes that others make after that position. If `position` is
     /// nil, the version is reset.
@@ -168,7 +168,7 @@ final class ObjectRecord {
 // MARK: Child contexts
 
 extension ObjectRecord {
-    /// Records the values that the parent had edited before the first edit of this record.
+    /// Records the values that the parent had edited before this record was first edited.
     func recordSeen() { seen = base?.record.editedValues ?? SlotValues() }
 
     /// The values edited in this context, pending or in flight.

@@ -37,7 +37,7 @@ struct PinMover: ContextPart {
         return try await connected(calls)
     }
 
-    /// Makes the pin hold the history needed to move to a position and to read there.
+    /// Extends the pin's lease to the history needed to move to a position and to read there.
     private func readHistory(
         _ pin: Pin, towards position: UInt64, _ calls: DaemonCalls
     ) async throws {
@@ -109,8 +109,8 @@ struct PinMover: ContextPart {
 
     /// Releases the pin without moving the context, so that the next read restarts at the end.
     ///
-    /// The restart is necessary, because the stream lacks transactions of entities that the session
-    /// subscribed to only while it read at the pin.
+    /// The restart is necessary: the stream lacks transactions of entities that the session
+    /// subscribed to while it read at the pin.
     func leavePin() {
         guard family.pin != nil else { return }
         family.pin = nil
@@ -210,7 +210,8 @@ struct PinMover: ContextPart {
         return all
     }
 
-    /// Requests verdicts for the lists that can't evaluate the group themselves, and continues.
+    /// Requests verdicts for the lists that can't evaluate the group themselves, and continues the
+    /// move.
     private func evaluate(
         _ group: MergedGroup, _ move: Repositioning, _ calls: DaemonCalls
     ) async throws {
@@ -241,7 +242,7 @@ struct PinMover: ContextPart {
         }
     }
 
-    /// Fetches the rows that lists lack, one list after another, and applies the group.
+    /// Fetches the rows missing from lists, one list after another, and applies the group.
     func fetchAndApply(
         _ group: MergedGroup, _ verdicts: [ObjectIdentifier: [Verdict]],
         _ related: [StoredObject], _ move: Repositioning, _ calls: DaemonCalls

@@ -32,7 +32,7 @@ struct PositionFollower: ContextPart {
     /// too.
     ///
     /// Otherwise the context retries after the connection is restored, or with the next save by
-    /// others.
+    /// another client.
     private func recover(from error: TandemError) async {
         reportFailedMerge(error)
         guard !error.isTransient, family.pin == nil, let now = connection.knownSession else {
@@ -116,7 +116,7 @@ struct PositionFollower: ContextPart {
         return session.position(merged)
     }
 
-    /// Adopts the new model after the daemon refused a request under the old one; rethrows the
+    /// Adopts the new model after the daemon refused a request under the old model; rethrows the
     /// error if there is no new model.
     func followModel(
         from before: CompiledModel, _ error: TandemError, _ calls: DaemonCalls
@@ -141,6 +141,6 @@ struct PositionFollower: ContextPart {
 }
 
 extension ClientLimits {
-    /// The time to wait for a save that the daemon has not announced yet, in seconds.
+    /// The time in seconds to wait for a save that the daemon has not announced yet.
     fileprivate static let byHandSeconds = 10.0
 }

@@ -1,8 +1,8 @@
 import TandemModel
 import TandemWire
 
-/// Failures of property reads, which can't throw, until a throwing call of the context reports
-/// them.
+/// The failures of property reads, which can't throw, kept until a throwing call of the context
+/// reports them.
 final class ReadFailures: StatefulPart {
     /// The error of a property read that failed to load data, until a call throws it.
     private(set) var fault: TandemError?
@@ -151,7 +151,7 @@ final class ReadFailures: StatefulPart {
         failures.unseenDeletions.insert(record.reference.number)
     }
 
-    /// Drops an edit of an object whose deletion is unseen; returns false for any other object.
+    /// Drops an edit to an object whose deletion is unseen; returns false for any other object.
     func discardsEdit(of record: ObjectRecord) -> Bool {
         guard record.isGone, root.failures.unseenDeletions.contains(record.reference.number) else {
             return false

@@ -212,15 +212,15 @@ extension ObjectRecord {
     }
 }
 
-/// Collects the changes of many-to-many links and of ranks; each link is sent by one of its ends.
+/// Collects the changes to many-to-many links and ranks; each link is sent by one of its ends.
 private struct SentLinks {
     let model: CompiledModel
-    /// The objects with edits of to-many relationships, except deleted ones.
+    /// The objects with edits to to-many relationships, except deleted ones.
     var owners: [ObjectRecord] = []
 
     init(model: CompiledModel) { self.model = model }
 
-    /// Returns the links of each object that sends any, by its number.
+    /// Returns the links to send, by the number of the object that sends them.
     ///
     /// `ordinals` contains the ordinals of new objects.
     func all(_ ordinals: [ObjectNumber: Int]) -> [ObjectNumber: [LinkChange]] {

@@ -2,7 +2,7 @@ import TandemModel
 import TandemWire
 
 /// Runs the saves of a context, one at a time: collects the edits, sends them, and completes the
-/// save or returns the edits to pending.
+/// save or makes the edits pending again.
 final class SavePipeline: StatefulPart {
     /// The save whose answer is awaited or whose outcome is unknown.
     private(set) var inFlight: InFlightSave?
@@ -167,7 +167,7 @@ final class SavePipeline: StatefulPart {
     /// model.
     ///
     /// The id and hash are unchanged, because it is the same save and nothing of it has happened.
-    /// Edits of properties that the new model lacks are not left out: they make the save fail.
+    /// Edits to properties that the new model lacks are not left out: they make the save fail.
     private func sendAgain(
         _ save: InFlightSave, _ error: TandemError, attempt: Int, _ calls: DaemonCalls
     ) async throws -> Position {
@@ -282,8 +282,8 @@ final class SavePipeline: StatefulPart {
 
     /// Completes a save after its answer.
     ///
-    /// If the transaction was not merged, the save had no effect, or the connection does not
-    /// subscribe to its entities.
+    /// A transaction that was not merged had no effect, or the connection does not subscribe to its
+    /// entities.
     private func complete(_ saved: SaveAnswer, saveID: [UInt8]) {
         guard let save = inFlight, save.request.saveID == saveID else { return }
         inFlight = nil

@@ -28,7 +28,7 @@ final class UnreportedChanges {
     /// All observers thus receive a change before any of them receives the next one.
     private(set) var isNotifying = false
 
-    /// Whether there are observers, or were at the last report.
+    /// Whether there are observers, or were any at the last report.
     private(set) var isHeard = false
 
     /// Whether there is nothing to report.
@@ -40,7 +40,7 @@ final class UnreportedChanges {
         isHeard = true
     }
 
-    /// Returns a feed of the changes from now on.
+    /// Returns a feed of all changes from now on.
     func feed() -> Feed<ObjectsChange, any Error> {
         isHeard = true
         return feeds.make()

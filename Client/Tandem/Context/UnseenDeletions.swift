@@ -1,6 +1,6 @@
 import TandemModel
 
-/// Deletions that were merged while a property was being read, and the dropped edits of these
+/// Deletions that were merged while a property was being read, and the dropped edits to these
 /// objects.
 ///
 /// Reading a property may merge saves by others, so `object.count += 1` may find the object
@@ -23,7 +23,7 @@ struct UnseenDeletions {
     /// Returns whether the deletion of an object is unseen.
     func contains(_ number: ObjectNumber) -> Bool { objects.contains(number) }
 
-    /// Ends the job, after which edits of these objects trap.
+    /// Ends the job, after which edits to these objects trap.
     mutating func endJob() { objects = [] }
 
     /// Records that an edit was dropped.

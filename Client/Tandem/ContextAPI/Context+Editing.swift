@@ -4,10 +4,10 @@ import TandemWire
 extension ManagedObjectContext {
     /// Creates a new object of an entity; its id is final.
     ///
-    /// Blocks only at the first use of the container and if the leased numbers are used up, so it
-    /// has no async form. After `open(…)` or `connect()`, the container has leased numbers, and
-    /// leases more in advance. Throws `unknownEntity`, or `disconnected` if there was no connection
-    /// yet.
+    /// It has no async form, because it blocks only at the first use of the container, or if the
+    /// leased numbers are used up. After `open(…)` or `connect()`, the container has leased
+    /// numbers, and leases more in advance. Throws `unknownEntity`, or `disconnected` if there was
+    /// no connection yet.
     public func insert(_ entity: String) throws -> ManagedObject {
         try blocking { try await editor.insert(entity, as: ManagedObject.self, $0) }
     }
@@ -23,8 +23,8 @@ extension ManagedObjectContext {
     /// Marks an object for deletion by the next save; a new object is discarded at once.
     ///
     /// The effects of delete rules on loaded objects are visible at once. To-one relationships to
-    /// the object become null, and to-many relationships lose it. With the rule `cascade`, loaded
-    /// objects at the other end are marked as well, recursively.
+    /// the object become null, and the object is removed from to-many relationships. With the rule
+    /// `cascade`, loaded objects at the other end are marked as well, recursively.
     ///
     /// The daemon applies the rules at the save: it also deletes related objects that the context
     /// has not loaded, and keeps objects that others have since moved elsewhere. With the rule
@@ -56,8 +56,7 @@ extension ManagedObjectContext {
     ///     try form.save()                        // visible in `context`
     ///     try context.save()                     // visible in all contexts
     ///
-    /// - Parameter name: A name for messages; the journal lists saves under the name of the root
-    ///   context.
+    /// - Parameter name: A name for messages; the journal records the name of the root context.
     /// - Returns: A context without edits and with the same merge policy; it retains this context.
     public func makeChild(name: String) -> ManagedObjectContext {
         ManagedObjectContext(child: name, of: checked)

@@ -10,7 +10,7 @@ extension ManagedObjectContext {
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - keyPaths: Relationships whose objects are loaded as well, with one request for each step
+    ///   - keyPaths: Relationships whose targets are loaded as well, with one request for each step
     ///     of the longest path (``load(_:prefetching:)``).
     ///   - includesPendingChanges: Whether pending edits affect the selection and the order. The
     ///     objects show their pending edits in any case, including deletions.
@@ -144,7 +144,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Registers the class of a request, and returns the request in the form sent to the daemon.
+    /// Registers the class of a request, and returns the request that is sent to the daemon.
     private func registered<Object: ManagedObject>(
         _ request: FetchRequest<Object>
     ) throws(TandemError) -> FetchDescriptor {

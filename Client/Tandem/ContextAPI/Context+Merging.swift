@@ -24,9 +24,9 @@ extension ManagedObjectContext {
 
     /// Waits until everything up to a position is merged; blocks.
     ///
-    /// Works also if the context is paused, pinned or never merges automatically. Throws `timeout`
-    /// if the journal does not reach the position within `timeout` seconds, and `historyExpired`
-    /// for a position of another log or epoch.
+    /// This also works if the context is paused or pinned, or never merges automatically. Throws
+    /// `timeout` if the journal does not reach the position within `timeout` seconds, and
+    /// `historyExpired` for a position of another log or epoch.
     @discardableResult
     public func reach(_ position: Position, timeout: Double = 10) throws -> Position {
         try blocking { try await follower.reach(position, timeout, $0) }
@@ -95,12 +95,12 @@ extension ManagedObjectContext {
     /// Keeps the context, its children and its lists at a position until it is moved; blocks.
     ///
     /// All later reads, by fetches, counts, lists and faults, return the state at that position,
-    /// whatever others save. Nothing is merged automatically. The context moves, as one change of
-    /// every list, with
+    /// whatever others save. Nothing is merged automatically. The following move the context, and
+    /// every list reports one change:
     ///
     /// - another pin,
     /// - ``unpin()``,
-    /// - a request for a later position: ``reach(_:timeout:)`` or merging by hand,
+    /// - a request for a later position, such as ``reach(_:timeout:)`` or a manual merge,
     /// - a save, after which it is pinned at the position of the save.
     ///
     /// Conflicts are detected by version, as in contexts without a pin.
@@ -120,7 +120,8 @@ extension ManagedObjectContext {
     /// - Throws: One of these errors; the context then stays as it was:
     ///   - `historyExpired` if the state at the position is no longer available; the message names
     ///     the oldest readable position.
-    ///   - `limitExceeded` for too many pins, or if more was saved since than the daemon undoes.
+    ///   - `limitExceeded` for too many pins, or if there were more saves since than the daemon
+    ///     undoes.
     ///   - `timeout` for a position after the journal's end.
     ///   - `usage` for an earlier position if there are unsaved edits.
     @discardableResult
@@ -136,13 +137,13 @@ extension ManagedObjectContext {
 
     /// Moves the context to the end of the journal as one change, and ends the pin; blocks.
     ///
-    /// A context that merges automatically resumes doing so.
+    /// Automatic merging resumes if it was on before the pin.
     @discardableResult
     public func unpin() throws -> Position { try blocking { try await pins.unpin($0) } }
 
     /// Moves the context to the end of the journal as one change, and ends the pin.
     ///
-    /// A context that merges automatically resumes doing so.
+    /// Automatic merging resumes if it was on before the pin.
     @discardableResult
     public func unpin() async throws -> Position {
         try await pins.unpin(suspendingCalls)

@@ -79,8 +79,8 @@ extension ManagedObjectContext {
     ///
     /// Sends one request for each step of the longest path, regardless of the number of objects and
     /// paths. A request loads rows of related objects, and members with their rows. Data that is
-    /// already loaded is not requested. Without prefetching, the first read of each step of each
-    /// object sends a request. Loaded data that is not in use may be removed again
+    /// already loaded is not requested. Without prefetching, each step from each object sends a
+    /// request when it is first read. Loaded data that is not in use may be removed again
     /// (`limits.cachedRows`). Throws `unknownProperty` for a key path that contains anything but
     /// relationships, and the errors of reads.
     public func load(

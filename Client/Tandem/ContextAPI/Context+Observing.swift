@@ -11,11 +11,11 @@ extension ManagedObjectContext {
     /// - at the end of every merge,
     /// - before a save collects the edits,
     /// - by ``processPendingChanges()``,
-    /// - otherwise in a separate job on the context's actor, which runs as soon as the editing job
-    ///   returns or suspends; for a context without an actor, by its next operation.
+    /// - otherwise in a separate job on the context's actor, which runs as soon as the code that
+    ///   made the edits returns or suspends; for a context without an actor, by its next operation.
     ///
-    /// Objects with merged changes are *refreshed*, objects edited here are *updated*. A save
-    /// reports nothing new, apart from values that the daemon added to it.
+    /// Objects with merged changes are *refreshed*, objects edited in this context are *updated*. A
+    /// save reports nothing new, apart from values that the daemon added to it.
     public func onObjectsDidChange(
         _ handler: @escaping (ObjectsChange) -> Void
     ) -> ObjectsObservation {
@@ -24,8 +24,8 @@ extension ManagedObjectContext {
         return observation
     }
 
-    /// The changes of the context's objects from now on; see ``onObjectsDidChange(_:)`` for when
-    /// they are reported.
+    /// A sequence of the changes to the context's objects from now on; ``onObjectsDidChange(_:)``
+    /// describes when they are reported.
     ///
     /// The sequence ends with the context. It throws `limitExceeded` if its iterator lags by more
     /// than ``ClientLimits/bufferedPayloads`` changes.
@@ -104,7 +104,7 @@ extension ManagedObjectContext {
     /// `usage` is thrown. The observation begins after the context's position on return.
     ///
     /// The handler is called in journal order, before the merging call returns. Saves that are
-    /// merged together are reported one by one. The handler is also called if saves were missed,
+    /// merged together are reported individually. The handler is also called if saves were missed,
     /// because history expired or a new epoch began, and if the model no longer has an entity or
     /// property that the observer needs.
     ///

@@ -4,8 +4,8 @@ import TandemWire
 extension ManagedObjectContext {
     /// Saves all edits as one transaction, completely or not at all; blocks until it is durable.
     ///
-    /// Everything that others saved before is merged first. If another model is installed before
-    /// the save arrives, the save is sent again under that model, with the same id, up to
+    /// All saves by others up to now are merged first. If another model is installed before the
+    /// save arrives, the save is sent again under that model, with the same id, up to
     /// ``ClientLimits/modelAttempts`` times. After a failure the edits are pending as before.
     /// - Parameters:
     ///   - policy: The policy for objects that others changed as well; ``mergePolicy`` if nil.
@@ -97,7 +97,7 @@ extension ManagedObjectContext {
 
     /// Returns the answer to an earlier save with an id, or nil if the daemon knows no such save.
     ///
-    /// Parameters and errors are those of the blocking form.
+    /// The parameters and errors are the same as for the blocking form.
     public func receipt(
         ofSave saveID: [UInt8], contentHash: StableHash
     ) async throws -> SaveReceipt? {
@@ -117,9 +117,9 @@ extension ManagedObjectContext {
     /// Sends a save that sets links, without waiting for its answer.
     ///
     /// The daemon carries out saves in the order in which they are sent. This save has no base
-    /// version, so it sets the links no matter what others have changed. Repeating it changes
-    /// nothing, because existing members stay. The context neither merges the save nor shows it
-    /// among its edits. After a failure, save the same links as edits of objects; that also works
+    /// version, so it sets the links whatever others have changed. Repeating it changes nothing,
+    /// because existing members stay. The context neither merges the save nor shows it among its
+    /// edits. After a failure, set the same links by editing objects, and save; that also works
     /// after a model change. Throws `unknownEntity`, `unknownProperty` and `usage` for links that
     /// do not fit the model.
     package func send(_ updates: [LinkUpdate]) throws -> LinkSave {
@@ -165,7 +165,7 @@ extension ManagedObjectContext {
 
     /// Sets values in all objects of a request in the daemon; blocks until they are merged here.
     ///
-    /// Parameters, result and errors are those of a batch delete.
+    /// The parameters, the result and the errors are the same as for a batch delete.
     @discardableResult
     public func execute(
         _ request: BatchUpdateRequest, id: [UInt8]? = nil, author: String? = nil

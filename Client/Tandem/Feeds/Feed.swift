@@ -1,7 +1,7 @@
 import DequeModule
 import Synchronization
 
-/// The unread elements of a sequence with one reader.
+/// The buffer of unread elements of a sequence with one reader.
 ///
 /// All sequences that the library publishes to read from a feed. The publisher decides how an
 /// element is added if earlier ones are unread: appended up to a limit, merged, or dropped.
@@ -13,7 +13,7 @@ final class Feed<Element: Sendable, Failure: Error>: Sendable {
         var unread: Deque<Element> = []
         /// The outcome of reading after the last unread element; nil while the feed is open.
         var end: Outcome?
-        /// The waiting reader; nothing is unread then.
+        /// The waiting reader; if there is one, no element is unread.
         var reader: CheckedContinuation<Outcome, Never>?
     }
 
@@ -22,7 +22,7 @@ final class Feed<Element: Sendable, Failure: Error>: Sendable {
     /// Whether no more elements are accepted.
     var isEnded: Bool { state.withLock { $0.end != nil } }
 
-    /// Whether an element that is published now would wait as the first unread one.
+    /// Whether an element published now would be the only unread one.
     var isFullyRead: Bool { state.withLock { $0.reader == nil && $0.unread.isEmpty } }
 
     /// Returns the next element, or nil at the end; cancelling the task ends the feed.
@@ -47,7 +47,8 @@ final class Feed<Element: Sendable, Failure: Error>: Sendable {
         return try outcome.get()
     }
 
-    /// Hands an element to the waiting reader, or else adds it by `enqueue` to the unread ones.
+    /// Hands an element to the waiting reader or, if there is none, adds it to the unread elements
+    /// with `enqueue`.
     ///
     /// If `enqueue` returns an error, the feed ends with it after the unread elements.
     func publish(_ element: Element, enqueue: (inout Deque<Element>) -> Failure?) {
@@ -101,8 +102,8 @@ struct FeedSequence<Element: Sendable, Failure: Error>: AsyncSequence, Sendable 
     func makeAsyncIterator() -> Iterator { Iterator(feed: feed) }
 }
 
-/// The feeds to which one object publishes; a feed is forgotten after it has ended or when its last
-/// reader is gone.
+/// The feeds to which one object publishes; a feed is removed after it has ended or lost its last
+/// reader.
 struct FeedList<Element: Sendable, Failure: Error> {
     private struct WeakFeed {
         weak var feed: Feed<Element, Failure>?

@@ -12,7 +12,8 @@ final class BatchReader {
         var request: FetchRequest<ManagedObject>
         /// The number of objects per batch.
         var size: Int
-        /// The position to read at; nil for the pin of the requesting context, or else the end.
+        /// The position to read at; if nil, the pin of the requesting context or, without a pin,
+        /// the end.
         var position: Position?
         /// Whether rows are loaded in addition to ids.
         var loadsRows: Bool

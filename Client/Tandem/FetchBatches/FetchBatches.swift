@@ -1,16 +1,16 @@
 import TandemModel
 
-/// The results of a request in batches, all at one position, whatever is saved in the meantime.
+/// The results of a request in batches, all read at one position, whatever is saved meanwhile.
 ///
 ///     for try await teams in try context.batches(of: Team.self, sort: ["-wins"]) {
 ///         for team in teams { try write(team) }
 ///     }
 ///
-/// A loop has a context of its own, on the actor of the requesting context. It is pinned at the
-/// position where that context is pinned, or else at the end of the journal when the loop begins.
-/// The objects belong to the loop's context, so a batch and the objects that it refers to are
-/// consistent. They are read-only: to change an object, get it in your own context
-/// (`existingObject(with: object.id)`).
+/// A loop has a context of its own, on the actor of the requesting context. It is pinned at that
+/// context's pin or, without one, at the end of the journal when the loop begins. The objects
+/// belong to the loop's context, so a batch and the objects that it refers to are consistent. They
+/// are read-only: to change an object, fetch it into your own context (`existingObject(with:
+/// object.id)`).
 ///
 /// **Memory.** The next batch is requested when it is needed, so a slow loop delays no other
 /// client. The loop holds at most `limits.listedReferences` ids, the rows of one batch, and the
@@ -18,8 +18,8 @@ import TandemModel
 ///
 /// **End.** The pin is released when the loop ends: at the end, by `break`, by an error, or by
 /// cancellation of the task. Cancellation throws `CancellationError` and also stops the daemon's
-/// work on the batch. Objects that you keep then belong to an unpinned context, which restarts when
-/// it reads something that isn't loaded.
+/// work on the batch. Objects that you keep then belong to an unpinned context, which restarts at
+/// its next request.
 ///
 /// Each iterator is an independent loop. It is bound to the context's actor.
 public struct FetchBatches<Value>: AsyncSequence {

@@ -3,10 +3,10 @@ import TandemQuery
 
 /// Applies a context's pending edits to the answer of a fetch, as Core Data does.
 ///
-/// Edited objects are added, removed and moved. Objects whose order depends on an edited one
-/// through to-one relationships are moved as well, unless the request has a limit or a predicate
-/// over relationships, or uses to-many relationships. All other objects keep the order of the
-/// answer. ``lacking`` lists the related objects to load first.
+/// Edited objects are added, removed and moved. Objects whose order depends on an edited object
+/// through to-one relationships are moved as well. Exceptions are requests with a limit or a
+/// predicate over relationships, or with to-many relationships. All other objects keep the order of
+/// the answer. ``lacking`` lists the related objects to load first.
 struct PendingOverlay {
     private let request: CompiledRequest
     private let context: ManagedObjectContext
@@ -57,7 +57,7 @@ struct PendingOverlay {
     /// The to-one paths that the order depends on.
     var relatedPaths: [[String]] { ResultsPlan.relatedPaths(request, everything: false) }
 
-    /// The entities on whose objects the result depends, to which the context subscribes.
+    /// The entities on whose objects the result depends; the context subscribes to them.
     var interests: [EntityTag] { ResultsPlan.interests(request) }
 
     /// The objects to load before the positions of edited objects can be determined.
@@ -111,7 +111,7 @@ struct PendingOverlay {
         return request.reached(behind: row, reader).reached.contains { related.contains($0.number) }
     }
 
-    /// Inserts each edited record before the first other record that it precedes.
+    /// Inserts each edited record before the first unedited record that it precedes in the order.
     ///
     /// Cost: linear in the number of records, plus a sort of the edited ones.
     private static func merged(_ rest: [Placed], _ edited: [Placed]) -> [Placed] {

@@ -23,7 +23,7 @@ struct Prefetcher: ContextPart {
         }
     }
 
-    /// Loads the objects that the first hop of every frontier reaches; returns the next frontiers.
+    /// Loads the objects reached by the first hop of every frontier; returns the next frontiers.
     private func followHop(
         of frontiers: [PrefetchFrontier], _ calls: DaemonCalls
     ) async throws -> [PrefetchFrontier] {

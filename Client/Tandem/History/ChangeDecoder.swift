@@ -2,7 +2,7 @@ package import TandemModel
 
 /// Decodes the changes of transactions under the models of their positions, with current names.
 ///
-/// State: the known models of the journal, and the current names derived from them.
+/// State: the models read from the journal, and the current names derived from them.
 package struct ChangeDecoder: Sendable {
     /// The known models.
     package private(set) var timeline: ModelTimeline
@@ -87,12 +87,12 @@ final class SaveOrigin: Sendable {
     }
 }
 
-/// A change of an object together with the names by which it is read.
+/// A change to an object, together with the names by which its values are read.
 package struct DecodedChange: Sendable {
     let save: SaveOrigin
     let names: PropertyNames
     private let change: Change
-    /// Whether no later change of the same save follows in the sequence.
+    /// Whether this is the last change of its save in the sequence.
     var isLastOfSave = false
 
     init(_ change: Change, of save: SaveOrigin, _ names: PropertyNames) {

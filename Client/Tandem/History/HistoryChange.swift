@@ -3,28 +3,29 @@ public import TandemModel
 
 /// A kind of change in the journal.
 public enum HistoryChangeKind: String, Hashable, Sendable, CaseIterable {
-    /// The object is new; the change has values after it.
+    /// The object is new; ``HistoryChange/after`` has its values.
     case insert
-    /// Attributes or relationships changed; the change has values before and after it.
+    /// Attributes or relationships changed; ``HistoryChange/before`` and ``HistoryChange/after``
+    /// have the values.
     case update
-    /// The object was deleted; the change has values before it.
+    /// The object was deleted; ``HistoryChange/before`` has its last values.
     case delete
-    /// Only to-many relationships changed, because objects at their other ends did; the change has
-    /// ``HistoryChange/members``, and no values.
+    /// Only to-many relationships changed, because objects at the other end did. The change has
+    /// ``HistoryChange/members``, but no values.
     case touch
 }
 
-/// A change of one object, as recorded in the journal.
+/// A change to one object, as recorded in the journal.
 ///
 ///     for try await change in consumer.changes(of: Item.self) {
 ///         print(change.id, change.kind, change.after?[\.title] ?? "-")
 ///     }
 ///
 /// The values are those of the object at the change's position, decoded under the model of that
-/// position. Properties and entities have the names of the newest model. A property that was
-/// removed since keeps its last name.
+/// position. Properties and entities have the names of the newest model; a property that was
+/// removed since has its last name.
 ///
-/// Tools that have no class use ``ManagedObject`` as `Object`, and read values by name.
+/// Tools without classes use ``ManagedObject`` as `Object`, and read values by name.
 public struct HistoryChange<Object: ManagedObject>: Sendable, Identifiable {
     let decoded: DecodedChange
 
@@ -40,7 +41,7 @@ public struct HistoryChange<Object: ManagedObject>: Sendable, Identifiable {
 
     /// The wall-clock time of the save.
     ///
-    /// The order of changes never depends on it: clocks may be set back.
+    /// It does not determine the order of changes, because clocks may be set back.
     public var time: Date {
         Date(timeIntervalSince1970: Double(decoded.save.time) / 1_000_000)
     }

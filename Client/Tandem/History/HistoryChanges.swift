@@ -20,7 +20,7 @@
 ///
 /// Cost: one request for each 1,000 transactions, and one for each wait at the journal's end.
 public struct HistoryChanges<Object: ManagedObject>: AsyncSequence, Sendable {
-    /// A change of one object.
+    /// A change to one object.
     public typealias Element = HistoryChange<Object>
 
     let reader: HistoryReader

@@ -3,7 +3,7 @@ public import TandemModel
 import TandemQuery
 import TandemWire
 
-/// Selects changes of the journal; a change has to satisfy every property that is set.
+/// Selects changes in the journal; a change has to satisfy every criterion that is set.
 ///
 ///     let wins = HistoryFilter(
 ///         entities: ["Team"], properties: ["Team": ["wins"]], authors: ["worldcup"])

@@ -17,7 +17,7 @@ struct HistoryReader: Sendable {
     /// Whether the last page reached the journal's end.
     private var isAtEnd = false
     private var decoder: ChangeDecoder?
-    /// The consumer that reads; nil for a reader without a name.
+    /// The consumer for which the reader reads; nil for a reader without a name.
     private let consumer: ConsumerProgress?
     /// The number of the last save with a match; 0 before the first one.
     private var lastMatch: UInt64 = 0

@@ -65,7 +65,7 @@ public struct JournalConsumer: Sendable {
 
     /// Returns the changes after the acknowledged position that match a filter by names.
     ///
-    /// For tools that have no classes:
+    /// For tools without classes:
     ///
     ///     for try await change in consumer.changes(HistoryFilter(entities: ["Item"])) {
     ///         print(change.after?["title"] ?? .null)

@@ -47,7 +47,7 @@ package struct ModelTimeline: Sendable {
 
     /// Returns the models after another one, oldest first.
     ///
-    /// None is missing if `model` was returned by ``model(for:)``.
+    /// The list is complete if `model` was returned by ``model(for:)``.
     package func models(after model: CompiledModel) -> [CompiledModel] {
         let versions = Dictionary(models.map { ($0.version, $0) }, uniquingKeysWith: { $1 })
         return versions.values.filter { $0.version > model.version }

@@ -16,7 +16,7 @@ struct CachedLinks: Equatable {
         return place == 0 ? nil : objects[place - 1]
     }
 
-    /// Appends the binary form: objects, hops, places.
+    /// Appends the binary form: the objects, the number of hops, and the indexes.
     func encode(into writer: inout ByteWriter) {
         writer.count(objects.count)
         for object in objects {

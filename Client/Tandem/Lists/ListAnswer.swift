@@ -3,7 +3,7 @@ import TandemWire
 
 /// The complete answer to a participant's fetch: rows, or the placements of a list's objects.
 struct ListAnswer {
-    /// The answer, without placements.
+    /// The answer; it does not include the placements.
     private(set) var answer: FetchAnswer
     /// The placements of the objects, if a long list was requested without rows.
     private(set) var places: ReceivedPlacements?

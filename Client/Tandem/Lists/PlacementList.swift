@@ -18,7 +18,7 @@ enum PlacementList {
         }
     }
 
-    /// The links of the rows; with no hops if the links are unknown.
+    /// The links of the rows; without hops if the links are unknown.
     var links: CachedLinks {
         switch self {
         case .rows(_, let links): links

@@ -10,7 +10,7 @@ struct ReceivedPlacements {
     /// The section names to which the chunks refer.
     let sections: [String]
     let reached: [ObjectReference]
-    /// The number of hops from an object.
+    /// The number of hops for which the chunks contain links of each object.
     let hops: Int
     private(set) var parts: [ListPlacements] = []
     private var builder: SectionedListBuilder
@@ -43,7 +43,7 @@ struct ReceivedPlacements {
         }
     }
 
-    /// The links of the rows, in the form of a cache; with no hops if the links are unknown.
+    /// The links of the rows, in the form of a cache; without hops if the links are unknown.
     var kept: CachedLinks {
         var links = CachedLinks()
         (links.objects, links.hops) = (reached, hops)

@@ -6,10 +6,10 @@ import TandemResults
 /// A list at a position, stored in a file under a name: numbers, sort keys, sections and links, but
 /// no values.
 ///
-/// The file shows whether it is usable. It has a hash of the request and the model, a position with
-/// log and epoch, and the version of the Unicode tables by which its sort keys were folded. A
-/// usable list is updated with the journal's changes since its position, so it is never stale. Any
-/// other file is ignored and replaced.
+/// The content of the file determines whether it can be used. It contains a hash of the request and
+/// the model, a position with log and epoch, and the version of the Unicode tables with which its
+/// sort keys were folded. A usable list is updated with the journal's changes since its position,
+/// so it is never stale. Any other file is ignored and replaced.
 ///
 /// Format, little-endian, by ``ByteWriter``:
 /// - the format's name and the version of the Unicode tables, as text,

@@ -13,7 +13,7 @@
 /// Adds the properties `container` and `context`, and `init(container:)` unless the actor declares
 /// an initializer. The context is created at its first use, so that it belongs to the actor.
 /// - Parameters:
-///   - name: The name under which the journal lists the saves; by default, that of the actor.
+///   - name: The context name that the journal records for saves; by default, the actor's name.
 ///   - mergesAutomatically: Whether the context merges saves by others automatically.
 @attached(
     member, names: named(container), named(context), named(madeContext), named(init(container:)))

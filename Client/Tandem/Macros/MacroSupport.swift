@@ -10,10 +10,10 @@ public enum AttributeOption: Sendable {
     case indexed
 }
 
-/// The root of the key paths with which relationships name their inverses, such as `\.team`.
+/// The root of key paths such as `\.team`, with which relationships name their inverses.
 @dynamicMemberLookup
 public struct InverseName: Sendable {
-    /// A property with any name.
+    /// Accepts any property name.
     public subscript(dynamicMember name: String) -> InverseName { self }
 }
 

@@ -41,7 +41,7 @@ public macro Attribute(
     renamedFrom: String? = nil
 ) = #externalMacro(module: "TandemMacroPlugin", type: "PropertyMacro")
 
-/// Gives an attribute another name than its Swift property, and sets its options.
+/// Sets the name of an attribute, if it differs from that of the Swift property, and its options.
 ///
 ///     @Attribute("zone_name", .indexed, renamedFrom: "region") var zone: String
 @attached(peer)

@@ -1,8 +1,8 @@
 /// A global actor whose code runs in the program's own main loop, on the main thread.
 ///
 /// Use it in place of the main actor in a program whose main thread runs the loop of GLib, Qt, SDL
-/// or ncurses. The main actor's code waits for libdispatch's main queue, which these loops don't
-/// serve. The loop serves ``LoopExecutor/main`` instead:
+/// or ncurses. The main actor's jobs are queued in libdispatch's main queue, which these loops
+/// don't serve. The loop serves ``LoopExecutor/main`` instead:
 ///
 ///     @LoopActor final class Window {
 ///         private let context: ManagedObjectContext
@@ -14,8 +14,8 @@
 ///
 ///     let window = LoopActor.assumeIsolated { Window(container) }
 ///
-/// The context merges saves of other processes in the loop, and its lists report them there.
-/// Blocking operations block the loop; awaited ones let it run. <doc:MainLoops> has examples.
+/// The context merges the saves of other processes in the loop, and its lists report them there.
+/// Blocking operations block the loop; awaited ones do not. <doc:MainLoops> has examples.
 @globalActor public actor LoopActor {
     /// The actor.
     public static let shared = LoopActor()
@@ -27,13 +27,13 @@
         LoopExecutor.main.asUnownedSerialExecutor()
     }
 
-    /// Runs a function as code of the actor, at once; for callbacks of the loop.
+    /// Runs a function on the actor at once; for callbacks of the loop.
     ///
     ///     g_signal_connect(button, "clicked") {
     ///         LoopActor.assumeIsolated { window.addItem() }
     ///     }
     ///
-    /// Traps on any thread but the main one. Cost: less than a microsecond.
+    /// Traps on any thread but the main thread. Cost: less than a microsecond.
     public static func assumeIsolated<Result: Sendable>(
         _ operation: @LoopActor () throws -> Result
     ) rethrows -> Result {

@@ -23,7 +23,7 @@ public final class LoopExecutor: SerialExecutor {
         var jobs: [UnownedJob] = []
         var onWork: (@Sendable () -> Void)?
         var isDraining = false
-        /// An event whose descriptor the loop waits for.
+        /// The event whose descriptor the loop waits for.
         let wake: WakeUp
     }
 
@@ -87,7 +87,7 @@ public final class LoopExecutor: SerialExecutor {
     ///
     /// Jobs that are added meanwhile wait for the next call, so that the loop handles other events
     /// in between. A nested call, as from the loop of a modal dialog that a job has opened, runs
-    /// nothing: an actor's jobs can't run in the middle of another one. Traps on another thread.
+    /// nothing, because an actor's job can't run in the middle of another. Traps on another thread.
     ///
     ///     while poll(&descriptors, 2, -1) > 0 {
     ///         if descriptors[0].revents != 0 { LoopExecutor.main.drain() }
@@ -144,7 +144,7 @@ public final class LoopExecutor: SerialExecutor {
         UnownedSerialExecutor(ordinary: self)
     }
 
-    /// Allows callbacks of the loop, outside any task, to enter an actor by `assumeIsolated`.
+    /// Allows callbacks of the loop, outside any task, to enter an actor through `assumeIsolated`.
     public func checkIsolated() {
         precondition(isCurrent, "The calling thread is not the thread of the loop.")
     }

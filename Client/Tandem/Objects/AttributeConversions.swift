@@ -1,7 +1,7 @@
 import FoundationEssentials
 public import TandemModel
 
-// Conversions that most types need, so that a conformance is one line.
+// Default implementations for most types, so that a conformance is one line.
 
 extension AttributeConvertible where Self: RawRepresentable, RawValue: AttributeConvertible {
     /// Creates the value whose raw value is stored in an attribute.
@@ -40,11 +40,11 @@ extension AttributeConvertible where Self: OptionSet {
 ///     Attribute("home", .string)
 ///     @Managed("home") var home: Address?
 ///
-/// Use it for small values that are read and written as a whole. Predicates can compare whole
-/// values only: to search or sort by a part, declare an attribute for it. The keys are sorted, so
-/// equal values have equal texts. A text that can't be decoded is treated like an unknown raw value
-/// (``AttributeConvertible``). Assigning a value that JSON can't represent, such as a double that
-/// is not finite, traps.
+/// Use it for small values that are read and written as a whole. Predicates can only compare whole
+/// values: to search or sort by a part of the value, declare an attribute for that part. The keys
+/// are sorted, so equal values have equal texts. A text that can't be decoded is treated like an
+/// unknown raw value (``AttributeConvertible``). Assigning a value that JSON can't represent, such
+/// as a double that is not finite, traps.
 public protocol CodableAttribute: AttributeConvertible, Codable {}
 
 extension CodableAttribute {

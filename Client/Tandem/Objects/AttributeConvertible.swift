@@ -6,14 +6,14 @@ public import TandemModel
 /// The store may hold a value that the type can't represent, such as a raw value that a later
 /// version of the app added to an enum. An optional property reads it as nil. Any other property
 /// reads as the default of its ``TandemModel/Attribute``, or as ``zero`` if it has none. In that
-/// case, ``ManagedObjectContext/faultFailure`` names the value once, and saves with edits of the
-/// object throw `unreadable`. This ends when the edits are rolled back, or when another save sets a
-/// value that the type can represent.
+/// case, ``ManagedObjectContext/faultFailure`` names the value once, and saves with edits to the
+/// object throw `unreadable`. Saves succeed again when the edits are rolled back, or when another
+/// save sets a value that the type can represent.
 ///
 ///     enum Level: Int, CaseIterable, AttributeConvertible { case low, high }
 ///     @Managed("level") var level: Level?         // nil for a level that this version does not know
 ///
-/// Enums and option sets with raw values need no more than the conformance; an enum that is not
+/// Enums and option sets with raw values only have to declare the conformance; an enum that is not
 /// `CaseIterable` also declares ``zero``. ``CodableAttribute`` stores values as JSON.
 public protocol AttributeConvertible: ManagedValue, OptionalManagedValue, PredicateOperand {
     /// Creates a value from an attribute value.

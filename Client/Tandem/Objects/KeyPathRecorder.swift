@@ -80,7 +80,7 @@ final class KeyPathRecorder {
         return found ?? .itself
     }
 
-    /// Returns a new probe object, at which the path continues.
+    /// Returns a new probe object, on which the evaluation of the path continues.
     func next(_ type: ManagedObject.Type) -> ManagedObject {
         let object = TracedObject.make(type, number: .max - UInt64(objects.count), samples)
         object.follow(KeyPathProbe(recorder: self, place: objects.count))
@@ -121,7 +121,7 @@ final class KeyPathRecorder {
         return end == objects.last?.id
     }
 
-    /// Whether the value is the property's value itself, and not derived from it.
+    /// Whether the value is the property's own value and not derived from it.
     private func isShown(
         _ value: Any, by shown: any ManagedDeclaration, of object: ManagedObject
     ) -> Bool {
@@ -157,7 +157,7 @@ struct KeyPathProbe {
 
 /// The values of the probe objects' attributes.
 private enum Samples: CaseIterable {
-    /// Values that no program uses.
+    /// Values that are unlikely to be constants in a program.
     case strange
     /// Their opposites: false, other signs, a text with both cases and spaces.
     case opposite

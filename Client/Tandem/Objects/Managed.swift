@@ -12,7 +12,7 @@ public import TandemModel
 public struct Managed<Value: ManagedValue> {
     @usableFromInline let name: String
 
-    /// Creates a wrapper of the property with a name.
+    /// Creates a wrapper for the property with this name.
     public init(_ name: String) { self.name = name }
 
     /// Unavailable outside a subclass of ``ManagedObject``.
@@ -23,7 +23,7 @@ public struct Managed<Value: ManagedValue> {
         set { preconditionFailure("@Managed must be used in a subclass of ManagedObject.") }
     }
 
-    /// Reads and writes through the object that has the property.
+    /// Reads and writes the property of the enclosing object.
     public static subscript<Owner: ManagedObject>(
         _enclosingInstance owner: Owner,
         wrapped _: ReferenceWritableKeyPath<Owner, Value>,

@@ -1,7 +1,8 @@
 extension Array where Element == ManagedObject {
     /// Returns the objects that are instances of a class.
     ///
-    /// Others occur only if the class of their entity was registered after they were created.
+    /// Other objects occur only if the class of their entity was registered after they were
+    /// created.
     func shown<Object: ManagedObject>(as type: Object.Type) -> [Object] {
         // If all are instances, the array can be reinterpreted: the layout of references is the
         // same, and elements are released by their own classes. A dynamic cast and a copy of each

@@ -10,15 +10,15 @@ public struct ObjectBinding {
 /// An object of the graph as seen by one context.
 ///
 /// An object is a fault until one of its properties is read. Its values combine three layers: the
-/// merged row, the edits of a save in flight, and the pending edits. Saves of others change only
-/// the first. An object belongs to its context's actor.
+/// merged row, the edits of a save in flight, and the pending edits. Saves by others change only
+/// the row. An object belongs to its context's actor.
 ///
 /// Views that read properties under `withObservationTracking` are notified of edits and merges that
 /// change the properties they read. ``hasChanges``, ``isDeleted`` and the other state properties
 /// count as one property. Observers need not retain the object: the context records which
 /// properties of which ids are observed.
 open class ManagedObject: Observable {
-    /// The context; nil after the context was released, when every property reads as null.
+    /// The context; nil after the context was released; every property then reads as null.
     public weak let managedObjectContext: ManagedObjectContext?
     let properties: PropertyCache
     private(set) var record: ObjectRecord
@@ -106,7 +106,7 @@ open class ManagedObject: Observable {
     /// fails, the value is null, and the context's ``ManagedObjectContext/faultFailure`` contains
     /// the error. Setting traps for an unknown property or a value of another type: check untrusted
     /// values with ``CompiledProperty/accepts(_:)``. It also traps if the edit would be lost: if
-    /// the object was deleted, here or by others, or if its context was released.
+    /// the object was deleted, in this context or by others, or if its context was released.
     public subscript(property: String) -> Value {
         get { self[record.entity.declared(property)] }
         set { self[record.entity.declared(property)] = newValue }
@@ -114,7 +114,7 @@ open class ManagedObject: Observable {
 
     /// The value of a property of the object's own entity, without a lookup by name.
     ///
-    /// Otherwise like the subscript by name. A property of another entity traps.
+    /// Otherwise like the subscript by name. Traps for a property of another entity.
     public subscript(property: CompiledProperty) -> Value {
         get {
             let value = storedValue(slot(property))
@@ -218,8 +218,8 @@ open class ManagedObject: Observable {
     /// Inserts an object into an ordered relationship, or moves a member, so that it has this
     /// index.
     ///
-    /// The inverse is updated. The edit changes only the link of this member, whatever its
-    /// neighbours are. May block to load the members. An index beyond the end traps.
+    /// The inverse is updated. The edit changes only the link of this member, not those of its
+    /// neighbours. May block to load the members. An index beyond the end traps.
     ///
     ///     team.insert(player, into: "players", at: 0)
     public func insert(_ member: ManagedObject, into relationship: String, at index: Int) {
@@ -234,8 +234,8 @@ open class ManagedObject: Observable {
     /// Replaces the targets of an ordered relationship, and updates the inverses.
     ///
     /// Members whose relative order stays the same keep their ranks. This minimises conflicts with
-    /// saves of others that insert or move members. A member named twice gets the position of its
-    /// first occurrence. May block to load the members. A relationship without order traps.
+    /// saves by others that insert or move members. A member named twice gets the position of its
+    /// first occurrence. May block to load the members. Traps if the relationship is not ordered.
     public func setOrderedObjects(_ members: [ManagedObject], for relationship: String) {
         let property = toMany(relationship)
         precondition(
@@ -318,9 +318,9 @@ open class ManagedObject: Observable {
         return property
     }
 
-    /// The context for an edit of this object; traps if the edit would be lost.
+    /// The context for an edit to this object; traps if the edit would be lost.
     ///
-    /// Nil if the edit is dropped and reported by the next save, see ``UnseenDeletions``.
+    /// Nil if the edit is dropped and the next save has to report it (``UnseenDeletions``).
     private var editableContext: ManagedObjectContext? {
         guard let context = managedObjectContext else {
             preconditionFailure(
@@ -338,7 +338,7 @@ open class ManagedObject: Observable {
     /// Whether a relationship of this object may refer to another one; traps if the other was
     /// deleted.
     ///
-    /// False if the edit is dropped and reported by the next save, see ``UnseenDeletions``.
+    /// False if the edit is dropped and the next save has to report it (``UnseenDeletions``).
     private func canLead(to object: ManagedObject) -> Bool {
         checkContext(of: object)
         guard object.record.isDeleted else { return true }
@@ -407,7 +407,7 @@ extension ManagedObject: CustomDebugStringConvertible {
     ///     Team/33 (name: "Cameroon", wins: 3, zone: null)
     ///     Team/34 (not loaded)
     ///
-    /// Nothing is loaded, and the read is not observed. Unsaved edits are shown; to-many
+    /// Nothing is loaded, and the read is not observed. Unsaved edits are included; to-many
     /// relationships are not.
     public var debugDescription: String {
         ObjectDescription(record: record, model: managedObjectContext?.session?.model).text

@@ -18,8 +18,8 @@ public struct ObjectSnapshot: Hashable, Sendable {
 extension ManagedObject {
     /// The current values, pending edits included; may block to load a fault.
     ///
-    /// A value too long for a row is included as a reference, see
-    /// ``PersistentContainer/content(of:)``.
+    /// A value too long for a row is included as a reference
+    /// (``PersistentContainer/content(of:)``).
     public var snapshot: ObjectSnapshot {
         var values: [String: Value] = [:]
         for property in entity.properties where !property.isToMany {

@@ -5,7 +5,7 @@ import TandemModel
 
 /// The observed properties of a context's objects, by the objects' numbers.
 ///
-/// One registrar serves all objects, so observers are notified of changes of objects that they do
+/// One registrar serves all objects, so observers are notified of changes to objects that they do
 /// not retain. A registrar does not report whether reads are being observed, nor when an
 /// observation ends. The captured values of key paths reveal both:
 ///
@@ -40,11 +40,11 @@ final class ObservedProperties: Observable, Sendable {
         static let slot = -2
         /// Also set by other threads that end observations.
         ///
-        /// The context then assumes an observation of its own, which is harmless.
+        /// The context then mistakes this for an observation of its own, which is harmless.
         let wasHashed = Atomic(false)
     }
 
-    /// Keeps a property in the table; freed on any thread.
+    /// Keeps a property in the table until it is freed, on any thread.
     final class Token: Sendable {
         private let table: Table
         private let number: ObjectNumber
@@ -102,7 +102,7 @@ final class ObservedProperties: Observable, Sendable {
             !isEmpty && entries.withLock { $0[number] != nil }
         }
 
-        /// Returns the slots in `changed` that may be observed; nil stands for all slots.
+        /// Returns the slots in `changed` that may be observed; nil means all slots.
         func slots(of number: ObjectNumber, _ changed: PropertyMask?) -> [Int] {
             guard !isEmpty, let entry = entries.withLock({ $0[number] }) else { return [] }
             let slots = changed?.intersection(entry.slots) ?? entry.slots

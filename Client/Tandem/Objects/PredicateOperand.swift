@@ -42,7 +42,7 @@ extension Array: PredicateOperand where Element: PredicateOperand {
     public var predicateOperand: QueryExpression { .list(map(\.predicateOperand)) }
 }
 
-/// Creates expressions of values whose types are known at run time only.
+/// Creates expressions for values whose types are known only at run time.
 enum AnyOperand {
     /// Returns the value as an expression, or nil if no predicate can contain it.
     ///

@@ -6,8 +6,7 @@ import TandemModel
 /// Such a name is always the same string, so its sixteen bytes (``ManagedName``) identify it.
 /// Strings with equal bytes are equal: either both are short and stored in these bytes, or both are
 /// at the same address. A key-path literal is always the same object, identified by its address.
-/// The number of entries is bounded by ``limit``. If a program has more names and key paths, the
-/// cache is emptied whenever it is full.
+/// The number of entries is bounded by ``limit``. When the cache is full, it is emptied.
 ///
 /// The cache is a hash table with linear probing, at most half full (Knuth, The Art of Computer
 /// Programming 3, 6.4). An entry contains everything that is needed to read a row.
@@ -27,7 +26,8 @@ final class PropertyCache {
 
     /// Records which properties are read, if set; then nothing is cached.
     var probe: KeyPathProbe?
-    /// Retained names, key paths and entities, so that no other can have the same identity.
+    /// The names, key paths and entities in the cache, retained so that their identities stay
+    /// unique.
     private var held: [(named: Any, entity: CompiledEntity)] = []
     private var places: UnsafeMutableBufferPointer<Place>
     private var mask: Int

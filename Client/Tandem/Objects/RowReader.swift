@@ -14,13 +14,11 @@ public import TandemModel
 ///
 /// A reader has the ``Managed`` properties of the class `Object` as members: attributes return
 /// their values, relationships return readers of their targets. The values always equal those of
-/// the object, with its pending edits, and reads are observed like those of the object. A property
-/// of the class that is not declared with `@Managed` has to be read from the ``object``; here it
-/// traps.
+/// the object, with its pending edits, and reads are observed like those of the object. Reading a
+/// property that is not declared with `@Managed` traps; read it from the ``object``.
 ///
 /// A row is read in place, from the answer to a fetch, as long as the context has not loaded the
-/// object and stays at the answer's position. A reader that is kept retains the answer and the
-/// context.
+/// object and stays at the answer's position. A reader retains the answer and the context.
 @dynamicMemberLookup
 public struct RowReader<Object: ManagedObject> {
     @usableFromInline let source: RowSource

@@ -56,7 +56,7 @@ enum RowSource {
         }
     }
 
-    /// The same source, or the object if the context has moved since the answer was read.
+    /// This source, or the object as a source if the context has moved since the answer was read.
     private var current: RowSource {
         guard let answered, !answered.answer.isCurrent else { return self }
         return .object(object)
@@ -165,7 +165,7 @@ public struct RowAttribute {
     private let source: RowSource
     private let name: ManagedName
 
-    /// Creates the attribute of a name or key path that the caller retains.
+    /// Creates the attribute for a name or key path that the caller retains.
     @usableFromInline
     init(_ source: RowSource, _ name: ManagedName) { (self.source, self.name) = (source, name) }
 

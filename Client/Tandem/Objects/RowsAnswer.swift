@@ -46,7 +46,8 @@ final class RowsAnswer {
     /// Whether the rows are as of the context's position and model.
     var isCurrent: Bool { family.repositionCount == repositionCount }
 
-    /// Marks a row as one whose object has no record, so that its reads need no look-up.
+    /// Records that the row's object has no record in the context, so that reads of the row need no
+    /// look-up.
     func visit(_ index: Int) { (visited, visitedAdditions) = (index, records.additions) }
 
     // MARK: Objects
@@ -147,7 +148,7 @@ final class RowsAnswer {
         }
     }
 
-    /// Returns a property's value as it is in a row; nil if it can't be read in place.
+    /// Returns a property's value from a row; nil if it can't be read in place.
     func value(_ index: Int, _ name: ManagedName) -> Value? {
         objects.withRow(at: index) { reference, _, row in value(reference, row, name) }
     }

@@ -34,13 +34,12 @@ public struct ObservedSave: Sendable {
 public enum ObserverEvent: Sendable {
     /// A save that changed matching objects.
     case saved(ObservedSave)
-    /// A gap of saves that can no longer be reported; the application should read its objects
-    /// again.
+    /// Saves that can no longer be reported; the application should read its objects again.
     case missed(SaveGap)
     /// The model lacks an entity or property of the observer's request; the error gives the reason.
     ///
     /// The observer receives no saves until a later model fits the request. Then it first receives
-    /// the gap.
+    /// ``missed(_:)``.
     case failed(TandemError)
 }
 
@@ -52,8 +51,8 @@ public enum ObserverEvent: Sendable {
 public final class ContextObserver {
     private weak var context: ManagedObjectContext?
     private var request: CompiledRequest?
-    /// The model that lacks a part of the request, and the last position reported before that
-    /// model.
+    /// The model that lacks an entity or property of the request, and the last position reported
+    /// before that model.
     private var unfit: (model: CompiledModel, since: Position)?
     private let declaration: FetchDescriptor
     private let handler: (ObserverEvent) -> Void

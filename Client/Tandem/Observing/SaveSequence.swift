@@ -10,7 +10,7 @@ public import TandemQuery
 /// An iteration ends by throwing `limitExceeded` if it lags too far, and `historyExpired` if saves
 /// were missed, because the log has another epoch or does not reach back far enough. It throws
 /// `unknownEntity`, `unknownProperty` or `invalidPredicate` at the first save whose model lacks a
-/// part of the filter. No save is skipped silently.
+/// part of the filter. Saves are never skipped silently.
 public struct SaveSequence: AsyncSequence, Sendable {
     /// The payload of a save.
     public typealias Element = SavePayload
@@ -44,13 +44,13 @@ extension PersistentContainer {
     /// The saves of all processes, including this one, to the entities that this process subscribes
     /// to.
     ///
-    /// A process subscribes to the entities that it has read. To receive others, call
-    /// ``follow(_:)`` first.
+    /// A process subscribes to the entities that it has read. To receive saves of other entities,
+    /// call ``follow(_:)`` first.
     public var didSave: SaveSequence { saves() }
 
     /// Returns the saves of an author that change objects of an entity or its subentities.
     ///
-    /// An argument that is nil does not restrict the saves.
+    /// Pass nil to include any entity or author.
     public func saves(of entity: String? = nil, by author: String? = nil) -> SaveSequence {
         saves(SaveFilter(entity: entity, predicate: nil, author: author))
     }
@@ -61,8 +61,8 @@ extension PersistentContainer {
     ///     let wins = container.saves(of: "Team", where: try ObjectPredicate(format: "wins > 3"))
     ///
     /// The predicate may use an object's own attributes and to-one relationships; otherwise
-    /// iterating throws `usage`. A payload has the whole save. To learn which objects matched,
-    /// observe with a context (``ManagedObjectContext/observe(_:where:_:)``).
+    /// iterating throws `usage`. A payload contains the whole save. To learn which objects matched,
+    /// use an observer of a context (``ManagedObjectContext/observe(_:where:_:)``).
     ///
     /// A save is also included if its content does not suffice to evaluate the predicate. This
     /// concerns objects of which only to-many relationships changed, through the inverse, and texts

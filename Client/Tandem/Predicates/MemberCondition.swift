@@ -1,6 +1,6 @@
 import TandemQuery
 
-/// Builds conditions on the members of a collection, in the shortest form.
+/// Builds conditions on the members of a collection in their simplest form.
 ///
 /// A comparison of a member's property with a constant becomes `ANY path.name op value`, which an
 /// index can answer. All other conditions become a `SUBQUERY`.
@@ -58,7 +58,7 @@ extension QueryExpression {
 }
 
 extension ObjectPredicate {
-    /// Returns the condition applied to the object bound to a variable.
+    /// Returns the condition rewritten to apply to the object bound to a variable.
     func of(_ variable: String) -> ObjectPredicate {
         switch self {
         case .constant: return self
@@ -74,7 +74,7 @@ extension ObjectPredicate {
 }
 
 extension QueryExpression {
-    /// Returns the expression evaluated on the object bound to a variable.
+    /// Returns the expression rewritten to read from the object bound to a variable.
     ///
     /// Variables of nested subqueries are renamed.
     fileprivate func of(_ variable: String) -> QueryExpression {

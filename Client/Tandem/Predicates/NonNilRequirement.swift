@@ -1,6 +1,6 @@
 import TandemQuery
 
-/// The values that all have to be non-nil for an optional of a `#Predicate` to be non-nil.
+/// The values that must all be non-nil for an optional in a `#Predicate` to be non-nil.
 ///
 /// The result of an optional chain does not always show that the chain ended early: the count of no
 /// members is 0, although Swift's result is nil.
@@ -8,7 +8,7 @@ struct NonNilRequirement {
     /// The required values, each once; if there are none, the optional is never nil.
     private(set) var values: [QueryExpression] = []
 
-    /// Returns the requirement with another value.
+    /// Returns the requirement with one more value.
     ///
     /// Values implied by the new one, such as prefixes of its key path, are removed.
     func adding(_ value: QueryExpression) -> NonNilRequirement {
@@ -19,7 +19,7 @@ struct NonNilRequirement {
         return result
     }
 
-    /// Returns the requirement with all values of another one.
+    /// Returns the union of two requirements.
     func adding(_ other: NonNilRequirement) -> NonNilRequirement {
         other.values.reduce(self) { $0.adding($1) }
     }

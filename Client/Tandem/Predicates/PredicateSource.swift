@@ -2,7 +2,7 @@ public import FoundationEssentials
 import TandemModel
 public import TandemQuery
 
-/// A condition on objects, in any of the forms in which an app can write it.
+/// A condition on objects, in any of its three forms.
 ///
 /// The forms are operators on key paths (``TypedPredicate``), Foundation's `#Predicate`, and text
 /// (``text(_:_:)``). They are interchangeable wherever a condition is expected:
@@ -44,8 +44,8 @@ extension PredicateSource {
     ///
     ///     try context.fetch(Team.self, where: .text("zone = %@ AND ANY players.goals > 5", zone))
     ///
-    /// The text is parsed here; the condition throws `invalidPredicate` when it is used if the text
-    /// is invalid or if the number of arguments is wrong.
+    /// If the text is invalid or the number of arguments is wrong, using the condition throws
+    /// `invalidPredicate`.
     public static func text<Object>(
         _ format: String, _ arguments: any PredicateOperand...
     ) -> Self where Self == TypedPredicate<Object> {

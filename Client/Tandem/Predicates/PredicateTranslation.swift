@@ -3,7 +3,7 @@ public import TandemModel
 public import TandemQuery
 
 extension ObjectPredicate {
-    /// Translates a Foundation predicate, by walking its expression tree.
+    /// Translates a Foundation predicate by traversing its expression tree.
     ///
     /// - Objects, ``Managed`` properties, `id` and captured values may be compared, used in
     ///   arithmetic, and looked up in lists and ranges.
@@ -12,9 +12,9 @@ extension ObjectPredicate {
     /// - Optionals support `?.`, `??`, `!` and `if let`. Nil has Swift's semantics: an optional
     ///   chain that ends early equals nil and nothing else.
     ///
-    /// Throws `invalidPredicate` with the name of any other expression, and `usage` for key paths
-    /// of other properties. The predicate is not evaluated, and no object is read. Cost: a few tens
-    /// of microseconds for the first use of a key path.
+    /// Any other expression throws `invalidPredicate` with its name, and a key path of any other
+    /// property throws `usage`. The predicate is not evaluated, and no object is read. Cost: a few
+    /// tens of microseconds for the first use of a key path.
     ///
     ///     let predicate = try ObjectPredicate(
     ///         #Predicate<Team> { $0.wins > 3 && $0.players.contains { $0.goals > 5 } })

@@ -93,7 +93,7 @@ extension String: TextOperand {}
 
 extension Optional: TextOperand where Wrapped: TextOperand {}
 
-/// Conditions on the text at a key path: `(\Team.name).beginsWith("ca", .caseInsensitive)`.
+/// Operators on the text at a key path: `(\Team.name).beginsWith("ca", .caseInsensitive)`.
 extension KeyPath where Root: ManagedObject, Value: TextOperand {
     /// Matches objects whose text equals a text after both are folded.
     public func equals(_ text: String, _ options: Comparison.Options) -> TypedPredicate<Root> {

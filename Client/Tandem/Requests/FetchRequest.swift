@@ -8,9 +8,9 @@ public import TandemQuery
 ///     let teams = try context.fetch(strong)
 ///     let count = try context.count(for: strong)
 ///
-/// Tools that have no classes name the entity: `FetchRequest(entity: "Team")`. Ties of the order
-/// are broken by object number, which also determines the order if there are no sort keys. A key
-/// path or text that can't be translated is reported when the request is used.
+/// Tools without classes name the entity: `FetchRequest(entity: "Team")`. Ties of the order are
+/// broken by object number, which also determines the order if there are no sort keys. A key path
+/// or text that can't be translated is reported when the request is used.
 public struct FetchRequest<Object: ManagedObject>: Hashable, Sendable {
     /// The entity's name.
     public let entity: String

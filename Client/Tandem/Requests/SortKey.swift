@@ -4,7 +4,7 @@ public import TandemQuery
 /// One component of the sort order of a class's objects: a property, and the direction.
 ///
 /// Write it with a key path, or as text. In text, `-` before the key path means descending order. A
-/// colon and a selector follow it if texts are not compared by code point.
+/// colon and a selector follow the key path if texts are not compared by code point.
 ///
 ///     try context.fetch(Team.self, sort: [.ascending(\.zone), .descending(\.wins)])
 ///     try context.fetch(Team.self, sort: ["zone", "-wins", "name:naturalCompare"])
@@ -12,7 +12,7 @@ public import TandemQuery
 /// Key paths may traverse to-one relationships (`\.team?.name`, `"team.name"`). Nil sorts before
 /// all values. Ties are broken by the object number, ascending.
 public struct SortKey<Object: ManagedObject>: Hashable, Sendable {
-    /// The way in which two values are compared.
+    /// The comparison of two values.
     public typealias Selector = SortComponent.Selector
 
     /// A description of what ``init(_:)`` accepts, for errors.
@@ -41,7 +41,7 @@ public struct SortKey<Object: ManagedObject>: Hashable, Sendable {
         self.init(SortComponent(keyPath, ascending: ascending, selector: selector))
     }
 
-    /// Creates a component that is not bound to a class.
+    /// Creates a component for objects of any class.
     package init(_ component: SortComponent) { parsed = .success(component) }
 
     /// Returns a component that sorts the smallest value first.

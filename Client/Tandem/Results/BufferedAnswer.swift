@@ -30,7 +30,7 @@ struct BufferedAnswer {
     }
 }
 
-/// A buffered answer, updated with the changes of its merge group that follow it.
+/// A buffered answer, updated with the later changes in its merge group.
 struct CaughtUpAnswer {
     let buffered: BufferedAnswer
     let group: MergedGroup
@@ -90,7 +90,7 @@ struct CaughtUpAnswer {
         return known.list.places
     }
 
-    /// The rows in any order, without edits of the context.
+    /// The rows in any order, without the context's edits.
     var rows: [ResultRow] {
         var (rows, news) = ([ResultRow](), overrides)
         if let (list, verdicts) = buffered.known {
@@ -121,7 +121,7 @@ struct CaughtUpAnswer {
         return WindowRows(rows, edge: buffered.isComplete ? nil : collector.edge(of: answer))
     }
 
-    /// The rows that count as changed by the group itself, with the reasons.
+    /// The rows that the group itself changed, with the reasons.
     var reasons: [ObjectNumber: ChangeReason] {
         var reasons: [ObjectNumber: ChangeReason] = [:]
         for change in collector.own { reasons[change.object.number] = .ownValues }
@@ -157,7 +157,7 @@ struct CaughtUpAnswer {
 
     // MARK: Rows in the context
 
-    /// Stores the current state of the answer's rows in the context, before edits are applied.
+    /// Stores the current rows of the answer in the context, before edits are applied.
     func hold() {
         let changes = group.changes(of: answer.versions.keys)
         for stored in Array(answer.objects) + answer.related {

@@ -3,17 +3,17 @@ import TandemModel
 import TandemQuery
 import TandemResults
 
-/// Why an object is part of a change.
+/// The reason why an object is part of a change.
 public struct ChangeCause: Hashable, Sendable {
-    /// The object's own properties that changed.
+    /// The names of the object's own properties that changed.
     public var properties: [String]
     /// The key paths of the list at which the merge changed values of other objects that affect
     /// this row.
     ///
     /// For a row that entered or left the list, these are all such key paths of the predicate; for
     /// other rows, those that match the reasons of the change. Key paths are recorded for the merge
-    /// as a whole, so a key path may have changed only for another row. There are none for a new or
-    /// deleted object.
+    /// as a whole, so a key path may have changed only for another row. The set is empty for a new
+    /// or deleted object.
     public var keyPaths: [String]
 
     /// Creates a cause with the given names.
@@ -56,7 +56,7 @@ struct ChangeCauses: Sendable {
         }
     }
 
-    /// Records the key paths through which changes of other objects affect rows.
+    /// Records the key paths through which changes to other objects affect rows.
     mutating func note(_ changes: [Change], _ plan: ResultsPlan) {
         if changes.isEmpty { return }
         let table = ChangeTable(changes)
@@ -71,7 +71,7 @@ struct ChangeCauses: Sendable {
         paths[name, default: []].formUnion(path.usage)
     }
 
-    /// Records the slots that edits of an object changed.
+    /// Records the slots changed by edits to an object.
     mutating func note(_ number: ObjectNumber, _ slots: PropertyMask) {
         others[number] = others[number]?.union(slots) ?? slots
     }

@@ -17,11 +17,11 @@ public struct ControllerChange: Sendable {
     /// Whether the change delivers the first list, which a view need not animate; such a change may
     /// be empty.
     public let isFirstLoad: Bool
-    /// The reason why the current list can't be shown; nil if there is no failure.
+    /// The error because of which the current list can't be shown, or nil.
     ///
-    /// A change with an error is empty, because the last list that was in order stays. The next
-    /// change without an error, which may be empty as well, reports the recovery. That change is
-    /// relative to the list that stayed.
+    /// A change with an error is empty, because the last list that was in order stays visible. The
+    /// next change without an error, which may be empty as well, reports the recovery, and is
+    /// relative to the list that stayed visible.
     public let error: TandemError?
 
     private let isRecovery: Bool
@@ -92,8 +92,8 @@ public struct ControllerChange: Sendable {
     /// Merges this change with the one that follows it into their net effect.
     ///
     /// The result has the position and the error of the later change, and the causes of both. `old`
-    /// are the sections before this change. O(n). Throws `ReplayError` if the changes do not fit
-    /// `old` or each other.
+    /// contains the sections before this change. O(n). Throws `ReplayError` if the changes do not
+    /// fit `old` or each other.
     public func merging(
         _ next: ControllerChange, from old: [FetchedResultsSection]
     ) throws(ReplayError) -> ControllerChange {
@@ -103,13 +103,13 @@ public struct ControllerChange: Sendable {
 
     // MARK: Shapes
 
-    /// The objects that were already in the list and changed, moved ones included; a diffable view
-    /// reloads these.
+    /// The objects that were already in the list and have changed, moved ones included; a diffable
+    /// view reloads them.
     public var reloadedIDs: [ObjectID] {
         change.objects.filter { $0.from != nil && $0.to != nil }.map(id(of:))
     }
 
-    /// The objects that changed without moving.
+    /// The listed objects that have changed but not moved.
     public var updatedIDs: [ObjectID] {
         change.objects.filter { if case .update = $0 { true } else { false } }.map(id(of:))
     }

@@ -5,13 +5,13 @@ import TandemResults
 /// The context's unsaved edits as shown on top of a list, and the objects whose placement must be
 /// computed again.
 ///
-/// Edited objects are inserted, deleted and moved as a fetch would do. The same holds for rows
+/// Edited objects are inserted, deleted and moved as in the result of a fetch, and so are rows
 /// whose placement depends on the values of edited objects.
 ///
 /// An edited object is placed again in three cases:
 /// - it was edited again,
 /// - a merge changed it, or an object on which its placement depends,
-/// - its placement could not be decided last time.
+/// - its placement could not be determined last time.
 ///
 /// The cost of a change therefore depends on the objects it affects, not on the number of edited
 /// objects.
@@ -31,12 +31,12 @@ struct EditOverlay {
     private var undecided: Set<ObjectNumber> = []
     /// The objects with entries, indexed by the objects on which their placement depends.
     private var reaching = ReverseIndex()
-    /// The number of placements of edited objects that merges and edits caused.
+    /// The number of times that merges and edits caused an edited object to be placed.
     private(set) var placements = 0
 
     init(_ context: ManagedObjectContext) { self.context = context }
 
-    /// Whether edits were added or dropped that are not yet applied.
+    /// Whether edits that were added or dropped have not been applied yet.
     var isStale: Bool { isStaleWhole || !touched.isEmpty }
 
     // MARK: Objects to place again
@@ -50,8 +50,8 @@ struct EditOverlay {
         }
     }
 
-    /// Returns the objects to place again after a group; `edits` are the group's edits of stored
-    /// rows.
+    /// Returns the objects to place again after a group; `edits` contains the group's changes to
+    /// stored rows.
     private func candidates(_ group: MergedGroup?, _ edits: ListEdits, _ plan: ResultsPlan)
         -> Set<ObjectNumber>
     {
@@ -161,8 +161,8 @@ struct EditOverlay {
         if edits?.isPlaced == false { undecided.insert(number) } else { undecided.remove(number) }
     }
 
-    /// Clears the marks of touched objects, all of which are about to be placed; later touches
-    /// apply to the next step.
+    /// Clears the set of touched objects, all of which are about to be placed; objects touched
+    /// later belong to the next step.
     private mutating func begin() {
         touched.removeAll()
         isStaleWhole = false
@@ -170,9 +170,9 @@ struct EditOverlay {
 
     // MARK: Stepping
 
-    /// Applies the context's current edits on top of a group's edits of stored rows.
+    /// Applies the context's current edits on top of a group's changes to stored rows.
     ///
-    /// `rows` are the rows as shown before. Returns the edited objects that were examined,
+    /// `rows` contains the rows as shown before. Returns the edited objects that were examined,
     /// including those whose edits were dropped.
     mutating func lay(
         over edits: inout ListEdits, _ plan: ResultsPlan, _ group: MergedGroup?,
@@ -256,7 +256,7 @@ struct EditOverlay {
     }
 
     /// Updates the set of edited objects on which other rows may depend, and returns the rows that
-    /// refer to a touched one.
+    /// refer to a touched object.
     private mutating func updateRelated(
         _ plan: ResultsPlan, _ lineage: [ManagedObjectContext], _ links: ResultsLinks?,
         _ causes: inout ChangeCauses
@@ -304,7 +304,7 @@ struct EditOverlay {
 
     /// Returns the rows of an answer with the context's edits applied, and these edits.
     ///
-    /// `related` are the edited objects on which other rows may depend; if there are any, the
+    /// `related` contains the edited objects on which other rows may depend; if there are any, the
     /// context must hold the rows.
     func rowsWithEdits(
         over rows: [ResultRow], _ related: Set<ObjectNumber>, _ plan: ResultsPlan
@@ -339,7 +339,7 @@ struct EditOverlay {
         for (number, entry) in rows.entries { set(number, entry) }
     }
 
-    /// Drops the reasons of changes that this overlay showed before the list was fetched.
+    /// Drops the reasons for changes that this overlay showed before the list was fetched.
     func correct(
         _ reasons: inout [ObjectNumber: ChangeReason], _ rows: EditedRows, _ group: MergedGroup
     ) {
@@ -369,7 +369,7 @@ struct EditedRows {
 }
 
 extension ChangeCauses {
-    /// Records the slots that edits of an object change, before and after a step.
+    /// Records the slots changed by edits to an object, before and after a step.
     fileprivate mutating func note(_ number: ObjectNumber, _ step: OverlayStep) {
         for edits in [step.before?.edits, step.after?.edits] {
             if let edits { note(number, edits.mask) }
@@ -380,8 +380,8 @@ extension ChangeCauses {
 extension ListEdits {
     var isEmpty: Bool { removed.isEmpty && upserted.isEmpty && unmoved.isEmpty }
 
-    /// Returns the effect of the edits on some rows: nil for a removed row, and no entry for an
-    /// unaffected one.
+    /// Returns the effect of the edits on some rows: nil for a removed row; an unaffected row has
+    /// no entry.
     fileprivate func stored(of numbers: Set<ObjectNumber>) -> [ObjectNumber: ResultRow?] {
         var stored: [ObjectNumber: ResultRow?] = [:]
         for number in removed where numbers.contains(number) {

@@ -10,8 +10,8 @@ extension FetchedResultsController {
         visible.sections.map { sectionIndexTitle(forSectionName: $0.name) }
     }
 
-    /// Returns the index title of a section: the one that the delegate returns, or else the
-    /// upper-cased first character of the name (`""` for an empty name).
+    /// Returns the index title of a section: the delegate's title or, without one, the upper-cased
+    /// first character of the name (`""` for an empty name).
     public func sectionIndexTitle(forSectionName name: String) -> String {
         delegate?.controller(self, sectionIndexTitleForSectionName: name)
             ?? FetchedResultsSection.indexTitle(of: name)
@@ -68,10 +68,10 @@ extension FetchedResultsController {
         follower.list.sum(of: property, inSection: section)
     }
 
-    /// Returns a sequence of the changes from now on, for one reader on any actor.
+    /// Returns a sequence of all changes from now on, for one reader on any actor.
     ///
-    /// Applied in order to the sections at this moment, the changes produce each later state. They
-    /// include the first list, later fetches of the whole list, failures and recoveries
+    /// Applied in order to the sections at this moment, the changes produce each later state. The
+    /// sequence includes the first list, later fetches of the whole list, failures and recoveries
     /// (``ControllerChange/error``). The sequence ends when the controller is released or the
     /// reader is cancelled, and throws `limitExceeded` if the reader lags further than the policy
     /// allows.

@@ -5,9 +5,9 @@ public import TandemResults
 /// A sorted and sectioned list of the objects that match a request, updated with every save.
 ///
 /// After every merge of its context, the list equals the result of a new fetch, even if its
-/// predicate, order or sections use relationships. Each merge is reported as one change. Unsaved
-/// edits of the context are shown on top of the saved state, unless ``includesPendingChanges`` is
-/// false.
+/// predicate, order or sections traverse relationships. Each merge is reported as one change.
+/// Unsaved edits of the context are shown on top of the saved state, unless
+/// ``includesPendingChanges`` is false.
 ///
 ///     let request = FetchRequest(
 ///         Content.self, sort: [.ascending(\.bucket?.name), .ascending(\.title)])
@@ -31,7 +31,7 @@ public final class FetchedResultsController<Object: ManagedObject> {
     public var fetchRequest: FetchRequest<Object>
     /// The key path of section names; setting it has no effect until the next ``performFetch()``.
     public var sectionNameKeyPath: String?
-    /// The key paths through which rows show values of other objects; a change of such a value
+    /// The key paths through which rows show values of other objects; a change to such a value
     /// updates the rows.
     public var relationshipKeyPathsForRefreshing: [String]
     /// The attributes to be summed (``sum(of:inSection:)``); setting it has no effect until the
@@ -49,7 +49,7 @@ public final class FetchedResultsController<Object: ManagedObject> {
     /// from its cache behaves like a fetched one, but its rows are not loaded. If an object to
     /// which rows refer changes, the daemon is asked once for these rows.
     ///
-    /// A name that is set later is used when the list is next written to its cache. If the list was
+    /// A changed name takes effect when the list is next written to its cache. If the list was
     /// fetched before, the next ``performFetch()`` fetches it again and caches it.
     public var cacheName: String? {
         get { follower.list.cache.name }
@@ -58,8 +58,8 @@ public final class FetchedResultsController<Object: ManagedObject> {
     /// Whether the list shows unsaved edits of the context; true by default, as in Core Data.
     ///
     /// Edited objects are inserted, deleted, moved and updated in the list when the context
-    /// processes its pending changes (``ManagedObjectContext/processPendingChanges()``). A save of
-    /// edits that are shown does not change the list. Setting this property can change it.
+    /// processes its pending changes (``ManagedObjectContext/processPendingChanges()``). Saving
+    /// edits that are shown does not change the list; setting this property may.
     ///
     /// Rows that show an edited object's values, or are ordered or sectioned by them, also follow
     /// unsaved edits of that object. They follow only after the save if the list
@@ -67,12 +67,13 @@ public final class FetchedResultsController<Object: ManagedObject> {
     /// - has a predicate over relationships,
     /// - has a key path through a to-many relationship,
     /// - was opened from a cache, or
-    /// - has more rows than half of ``ClientLimits/cachedRows``.
+    /// - has more than half as many rows as ``ClientLimits/cachedRows``.
     ///
     /// A context that does not merge automatically loads no objects to place an edited row. If the
     /// new place depends on an object that is not loaded, the row stays where it is until a later
     /// request loads that object. If edits remove rows from a list with a limit, the list is
-    /// refilled with rows at the context's position, as far back as the journal reaches.
+    /// refilled with rows at the context's position, unless the journal no longer has that
+    /// position.
     public var includesPendingChanges: Bool {
         get { follower.list.overlay.isEnabled }
         set {
@@ -89,7 +90,7 @@ public final class FetchedResultsController<Object: ManagedObject> {
     /// A closure that is called with every change, after the delegate.
     ///
     /// The closure is also called after fetches of the whole list, and after failures
-    /// (``ControllerChange/error``). It may do everything that a delegate may do.
+    /// (``ControllerChange/error``). The closure may do anything that a delegate may do.
     public var onChange: ((ControllerChange) -> Void)? {
         get { notifier.onChange }
         set { notifier.onChange = newValue }
@@ -97,7 +98,7 @@ public final class FetchedResultsController<Object: ManagedObject> {
     /// The reason why the list is not up to date; nil if there is no failure.
     ///
     /// With `outOfOrderSection`, the list continues to show its last state that was in order. The
-    /// list recovers without a call, and reports that as one change, which is empty if nothing
+    /// list recovers by itself, and reports the recovery as one change, which is empty if nothing
     /// differs.
     ///
     /// Any other code means that the daemon refuses a request that is needed to follow the list,
@@ -112,8 +113,8 @@ public final class FetchedResultsController<Object: ManagedObject> {
     private let notifier = ResultsNotifier<Object>()
     private var slot: ControllerSlot?
 
-    /// Creates a controller of a list without sections, or with sections by a key path as text;
-    /// nothing is fetched yet.
+    /// Creates a controller of a list, optionally with sections by a key path as text; does not
+    /// fetch.
     ///
     /// - Parameters:
     ///   - fetchRequest: The objects to list; at least one sort key is required.
@@ -146,7 +147,7 @@ public final class FetchedResultsController<Object: ManagedObject> {
         }
     }
 
-    /// Creates a controller of a list with sections by a key path; nothing is fetched yet.
+    /// Creates a controller of a list with sections by a key path; does not fetch.
     ///
     /// The other parameters and the errors are those of the initializer with a key path as text.
     public convenience init(
@@ -167,15 +168,15 @@ public final class FetchedResultsController<Object: ManagedObject> {
 
     /// Fetches the list, and updates it with every later merge; blocks.
     ///
-    /// Delegates are not notified, except a ``FetchedResultsSnapshotDelegate``. The fetch needs one
-    /// answer, however many saves others make meanwhile, and the context merges up to that answer's
-    /// position. A list that is sent in chunks is built as they arrive. If the connection is lost
-    /// during the answer, the request is repeated (``ClientLimits/requestAttempts``).
+    /// Delegates are not notified, except a ``FetchedResultsSnapshotDelegate``. One answer is
+    /// enough, however many saves others make meanwhile; the context merges up to the position of
+    /// that answer. A list that is sent in chunks is built as they arrive. If the connection is
+    /// lost during the answer, the request is repeated (``ClientLimits/requestAttempts``).
     ///
     /// Throws `noSortDescriptors`, `unknownEntity`, `unknownProperty`, `invalidPredicate`,
     /// `outOfOrderSection`, `disconnected`, `limitExceeded`, or `timeout` if the list could not be
-    /// fetched in ``ClientLimits/readAttempts`` attempts. After an error, the previous list stays,
-    /// and is still updated.
+    /// fetched in ``ClientLimits/readAttempts`` attempts. After an error, the previous list stays
+    /// and continues to be updated.
     public func performFetch() throws {
         defer { follower.endOpening() }
         try follower.source.blocking { try await open($0) }

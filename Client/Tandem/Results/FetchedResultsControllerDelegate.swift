@@ -10,8 +10,8 @@ public import TandemResults
 ///
 /// Index paths follow the rules of table batch updates. Deletions, updates and the sources of moves
 /// refer to the list before the change. Insertions and the targets of moves refer to the list after
-/// it. The controller shows the new list already. Apply a change as one batch; its index paths are
-/// wrong for a list that is updated call by call.
+/// it. The controller shows the new list already. Apply a change as one batch, because its index
+/// paths are wrong for a list that is updated call by call.
 ///
 /// The methods are called synchronously by the operation that causes a merge, after all controllers
 /// of the context were updated. Reading a property whose values must be loaded can cause a merge,
@@ -19,7 +19,8 @@ public import TandemResults
 /// notified of the context's own save. There is one exception: while a save with inserted objects
 /// and a save id set by the caller awaits its answer, another save throws `usage`.
 ///
-/// A class that is bound to the main actor writes `@MainActor` before the protocol's name:
+/// In the declaration of a class bound to the main actor, write `@MainActor` before the protocol's
+/// name:
 ///
 ///     @MainActor final class TeamView: @MainActor FetchedResultsControllerDelegate {
 ///         func controllerDidChangeContent(_ controller: FetchedResultsController<Team>) { … }
@@ -28,7 +29,7 @@ public protocol FetchedResultsControllerDelegate<Object>: AnyObject {
     /// The class of the listed objects.
     associatedtype Object: ManagedObject
 
-    /// Called before the parts of a change.
+    /// Called before the calls that report a change.
     func controllerWillChangeContent(_ controller: FetchedResultsController<Object>)
     /// Called when a section was inserted or deleted.
     func controller(
@@ -39,9 +40,9 @@ public protocol FetchedResultsControllerDelegate<Object>: AnyObject {
         _ controller: FetchedResultsController<Object>,
         didChangeObject object: ResultsChange.ObjectChange,
         id: ObjectID)
-    /// Called after the parts of a change.
+    /// Called after the calls that report a change.
     func controllerDidChangeContent(_ controller: FetchedResultsController<Object>)
-    /// Called with the same change as one value.
+    /// Called with the whole change as one value.
     func controller(
         _ controller: FetchedResultsController<Object>, didChange change: ControllerChange)
     /// Returns the index title of a section, or nil for the upper-cased first character of its

@@ -4,7 +4,7 @@ public import TandemModel
 public struct FetchedResultsSnapshot: Hashable, Sendable {
     /// The sections in order.
     public var sections: [FetchedResultsSection]
-    /// The objects that were already in the list and changed, moved ones included.
+    /// The objects that were already in the list and have changed, moved ones included.
     public var reloaded: [ObjectID]
     /// Whether this is the first list, which a view need not animate.
     public var isFirstLoad: Bool
@@ -41,8 +41,7 @@ public protocol FetchedResultsSnapshotDelegate<Object>: FetchedResultsController
         didChangeContentWith snapshot: FetchedResultsSnapshot)
 }
 
-/// A delegate that receives changes of a list without sections as the standard library's
-/// difference.
+/// A delegate that receives changes to a list without sections as a `CollectionDifference`.
 ///
 /// Apart from failures, it receives no other notifications. If the list has sections, it is
 /// notified like any other delegate.

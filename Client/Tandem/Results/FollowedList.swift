@@ -39,8 +39,7 @@ final class FollowedList {
         sums?.sum(property, section, of: shown.visible)
     }
 
-    /// Returns whether edits removed rows, and the remaining known rows do not fill the window of a
-    /// plan.
+    /// Returns whether edits removed rows and the remaining known rows do not fill a plan's window.
     func needsRefill(_ plan: ResultsPlan) -> Bool {
         guard let window, !window.isComplete, !overlay.entries.isEmpty else { return false }
         return window.rows.count < plan.needed ?? 0
@@ -103,7 +102,7 @@ final class FollowedList {
         layEdits(over: collector.edits, plan, group, collector.reader)
     }
 
-    /// Applies edits of stored rows, with the context's edits on top of them.
+    /// Applies changes to stored rows, with the context's edits on top of them.
     private func layEdits(
         over below: ListEdits, _ plan: ResultsPlan, _ group: MergedGroup?, _ reader: GroupReader
     ) {
@@ -169,10 +168,10 @@ final class FollowedList {
 
     // MARK: Fetched lists
 
-    /// Replaces the list with an answer that was brought forward to the context's position.
+    /// Replaces the list with an answer that was updated to the context's position.
     ///
-    /// `opening` are the empty sums of a list that is opened; nil for a list that is fetched again.
-    /// If a list that is opened is out of order, returns the problem, and the old list stays.
+    /// `opening` contains the empty sums of a list that is opened; nil for a list that is fetched
+    /// again. If a list that is opened is out of order, returns the problem and keeps the old list.
     func replace(
         by new: CaughtUpAnswer, _ phase: ResultsPhase, opening: ResultsSums?
     ) -> OutOfOrderSection? {

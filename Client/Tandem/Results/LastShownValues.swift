@@ -27,7 +27,7 @@ struct LastShownValues {
         }
     }
 
-    /// Returns whether a row may show other values now; true if the values can't be compared.
+    /// Returns whether a row may show different values now; true if the values can't be compared.
     func mayDiffer(_ object: ObjectReference, _ values: [UInt8]?, _ plan: ResultsPlan) -> Bool {
         if looked.contains(object.number) || plan.compiled.model !== model { return true }
         if plan.compiled.refreshKeyPaths.isEmpty { return false }

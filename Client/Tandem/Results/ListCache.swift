@@ -40,7 +40,7 @@ struct ListCache {
     /// Records that rows of the list changed.
     mutating func note(_ count: Int) { unwritten += count }
 
-    /// Writes the list if enough of its rows changed; if this is the last time, writes it after any
+    /// Writes the list if enough of its rows changed; if the list is ending, writes it after any
     /// change.
     mutating func save(
         _ count: Int, isFinal: Bool, _ source: ManagedObjectContext, _ make: () -> SectionCache?

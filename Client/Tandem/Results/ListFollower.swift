@@ -14,7 +14,7 @@ final class ListFollower: ListParticipant {
     let list: FollowedList
     private var phase = ResultsPhase.idle
     private var opening = ListOpening.none
-    /// The answer that waits for the merge to its position.
+    /// The answer, buffered until a merge reaches its position.
     private var answer: BufferedAnswer?
     /// The number of fetches.
     private(set) var fetches = 0
@@ -34,7 +34,7 @@ final class ListFollower: ListParticipant {
         _ plan: ResultsPlan, _ sums: ResultsSums, in session: ServerState, _ calls: DaemonCalls
     ) async throws {
         var cached: SectionCache?
-        // A pinned context does not move, so a cached list could not be brought forward.
+        // A pinned context does not move, so a cached list could not be updated.
         if phase.plan == nil, !plan.isWindow, sums.isEmpty, source.pinnedPosition == nil {
             cached = list.cache.load(plan, in: session, source)
         }
@@ -43,14 +43,14 @@ final class ListFollower: ListParticipant {
         answer = nil
         if let cached {
             try await bringForward(cached, calls)
-            // A cache that did not produce the list is ignored from here on.
+            // A cache that could not be used is ignored from here on.
             if opening.plan != nil, answer == nil { opening = .pending(plan, sums) }
         }
         try await mergeUntilOpen(calls)
         keepInCache(isFinal: true)
     }
 
-    /// Ends a pending fetch; the list that is followed stays.
+    /// Ends a pending fetch; the current list stays.
     func endOpening() { opening.end() }
 
     /// Merges until the fetched list is applied or refused; other callers may merge in between.
@@ -161,8 +161,8 @@ final class ListFollower: ListParticipant {
         return losses == 0 || window.rows.count - losses >= needed ? nil : fetch(plan, losses)
     }
 
-    /// Returns the plan of the next fetch, recompiled if the model was replaced; nil if there is
-    /// none, or it does not fit the model.
+    /// Returns the plan of the next fetch, recompiled if the model was replaced; nil if there is no
+    /// plan or it does not fit the model.
     private func currentPlan() -> ResultsPlan? {
         guard let plan = opening.plan ?? phase.plan, let model = source.session?.model else {
             return nil

@@ -2,11 +2,11 @@ import TandemModel
 import TandemQuery
 import TandemResults
 
-/// The effect of the edits of a context and its parents on one object in the list.
+/// The effect that the edits of a context and its parents have on one object in the list.
 ///
-/// The edits are those of the object itself, or those of objects to which it refers. The entries
-/// before and after a step show whether the displayed object differs: a save of edits that are
-/// displayed changes nothing.
+/// The edits are those to the object itself, or to objects to which it refers. Comparing the
+/// entries before and after a step shows whether the displayed object differs: saving edits that
+/// are displayed changes nothing.
 struct OverlayEntry {
     let record: ObjectRecord
     /// The edits of all contexts of the family, merged.
@@ -26,13 +26,13 @@ struct OverlayEntry {
     }
 }
 
-/// One step of an object: its edits before and after, and the merged change of its row in between.
+/// One step of an object: its edits before and after, and the merged change to its row in between.
 struct OverlayStep {
     let before: OverlayEntry?
     let after: OverlayEntry?
     let change: Change?
 
-    /// Whether shown values or members differ.
+    /// Whether the shown values or members differ.
     var isChange: Bool {
         guard let record = (after ?? before)?.record else { return false }
         if (before?.edits.kind ?? .none) != (after?.edits.kind ?? .none), change == nil {
@@ -41,8 +41,8 @@ struct OverlayStep {
         return valuesDiffer(record) || linksDiffer(record)
     }
 
-    /// Returns whether the row shows other values of related objects than before, or nil if that is
-    /// unknown; `now` reads the graph after the step.
+    /// Returns whether the row shows different values of related objects than before, or nil if
+    /// that is unknown; `now` reads the graph after the step.
     func relatedValuesDiffer(_ plan: ResultsPlan, _ now: GroupReader) -> Bool? {
         guard let object = (after ?? before)?.record.reference else { return nil }
         func stored(_ reader: some GraphReader) -> [UInt8]? {

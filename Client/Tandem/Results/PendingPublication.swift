@@ -2,8 +2,8 @@ import TandemResults
 
 /// The changes that a list has not published yet, and the list to show until then.
 ///
-/// While an element is being created, the list must not change for its reader. A merge in that time
-/// is therefore recorded, and the old list is shown until the reads have ended.
+/// While an element is being created, the list must not change for its reader. A merge during that
+/// time is therefore recorded, and the old list is shown until the reads have ended.
 struct PendingPublication {
     /// The list that is shown until all current reads have ended, if a merge changed it during a
     /// read.
@@ -13,7 +13,7 @@ struct PendingPublication {
     /// Whether a job that publishes after the current one is scheduled.
     private var isScheduled = false
 
-    /// Records a change of the list; `old` is the list before it, if it is being read.
+    /// Records a change to the list; `old` is the list before it, if it is being read.
     mutating func record(_ change: ControllerChange, from old: SectionedList?) {
         changes.append(change)
         heldList = heldList ?? old
@@ -37,7 +37,7 @@ struct PendingPublication {
 
     /// Removes and returns the changes to publish; nil if there are none.
     ///
-    /// `isOfInterest` decides about changes that leave the order as it is.
+    /// `isOfInterest` decides whether changes that leave the order unchanged are published.
     mutating func take(
         _ isOfInterest: (ResultsChange) -> Bool
     ) -> (changes: [ControllerChange], isWanted: Bool)? {
@@ -51,7 +51,7 @@ struct PendingPublication {
 }
 
 extension ResultsChange {
-    /// Whether ids are inserted, deleted or moved, so that not only values differ.
+    /// Whether ids are inserted, deleted or moved, so that more than values differ.
     var changesOrder: Bool {
         if !sections.isEmpty { return true }
         return objects.contains { object in

@@ -1,7 +1,8 @@
 import TandemModel
 import TandemQuery
 
-/// Declares a list of objects of an app's model, with predicate and order; its source is set later.
+/// Declares a list of objects in an app's model, with a predicate and an order; its source is set
+/// later.
 ///
 ///     @Observable final class Standings {
 ///         @ObservationIgnored @Query(where: \.wins > 0, sort: [.descending(\.wins)])
@@ -42,10 +43,9 @@ public struct Query<SectionIdentifier: Hashable, Element> {
 
     /// Creates a list of values in sections of any hashable type.
     ///
-    /// The identifier is computed from the first element of each section of the key path
-    /// `sections`, or from every element if there is no key path. Neighbours with the same
-    /// identifier form one section, so an identifier can be computed, for example the day in a list
-    /// sorted by time.
+    /// If `sections` is given, the identifier is computed from the first element of each of its
+    /// sections, otherwise from every element. Neighbours with the same identifier form one
+    /// section, so an identifier can be computed, for example the day in a list sorted by time.
     public init(
         where condition: TypedPredicate<Element.Object>? = nil, sort: [SortKey<Element.Object>],
         sections: PartialKeyPath<Element.Object>? = nil,
@@ -58,10 +58,9 @@ public struct Query<SectionIdentifier: Hashable, Element> {
 
     /// Creates a list of objects in sections of any hashable type.
     ///
-    /// The identifier is computed from the first element of each section of the key path
-    /// `sections`, or from every element if there is no key path. Neighbours with the same
-    /// identifier form one section, so an identifier can be computed, for example the day in a list
-    /// sorted by time.
+    /// If `sections` is given, the identifier is computed from the first element of each of its
+    /// sections, otherwise from every element. Neighbours with the same identifier form one
+    /// section, so an identifier can be computed, for example the day in a list sorted by time.
     public init(
         where condition: TypedPredicate<Element>? = nil, sort: [SortKey<Element>],
         sections: PartialKeyPath<Element>? = nil,
@@ -109,7 +108,7 @@ extension SectionedFetchResults {
     /// Creates a list of literal values of any type, with sections by name, for example for a
     /// preview.
     ///
-    /// Views in modules that know no managed class can be previewed and tested with such a list.
+    /// Views in modules without managed classes can be previewed and tested with such a list.
     /// `sectionName` returns the section name of a value; a new section begins where the name
     /// differs from the previous value's.
     ///
@@ -134,7 +133,7 @@ extension SectionedFetchResults {
             .literals(.byElement(sectionIdentifier)), source: .values(values), request: nil)
     }
 
-    /// Sets the request of a declaration.
+    /// Sets the request of the declared list.
     func ask<Object: ManagedObject>(
         _ condition: TypedPredicate<Object>?, _ sort: [SortKey<Object>],
         _ sections: PartialKeyPath<Object>?, _ refresh: [PartialKeyPath<Object>], _ limit: Int?

@@ -20,7 +20,7 @@ struct ResultsDefinition<SectionIdentifier: Hashable, Element> {
     let isValue: Bool
     /// Registers the elements' class with a context.
     let register: (ManagedObjectContext) -> Void
-    /// Throws `usage` if a context has, or will create, objects that can't be elements.
+    /// Throws `usage` if the context has objects, or will create objects, that can't be elements.
     let check: (ManagedObjectContext) throws -> Void
     /// Creates the element for an object.
     let make: (ManagedObject) -> Element

@@ -2,9 +2,9 @@ import DequeModule
 import TandemModel
 import TandemResults
 
-/// The behaviour of a sequence of changes whose reader lags.
+/// The behaviour of a sequence of changes if its reader lags.
 public enum ResultsPolicy: Hashable, Sendable {
-    /// Keeps every change, up to a limit of unread ones, at which the sequence ends with
+    /// Keeps every unread change, up to a limit, beyond which the sequence ends with
     /// `limitExceeded`.
     case every(limit: Int)
     /// Merges unread changes into one.
@@ -14,11 +14,11 @@ public enum ResultsPolicy: Hashable, Sendable {
     /// changes often, signals are much cheaper (``FetchedResultsController/signals()``).
     case latest
 
-    /// Keeps every change, up to 1,024 unread ones.
+    /// Keeps up to 1,024 unread changes.
     public static let every = ResultsPolicy.every(limit: 1_024)
 }
 
-/// A change that its reader has not read yet.
+/// A change that the reader has not read yet.
 struct UnreadChange: Sendable {
     var change: ControllerChange
     /// The list before the change, if later changes are merged into it.
@@ -49,7 +49,7 @@ final class ResultsFeeds {
     /// Whether there is no reader.
     var isEmpty: Bool { signals.isEmpty && changes.values.allSatisfy(\.isEmpty) }
 
-    /// Whether any reader may need the next change to be merged with later ones.
+    /// Whether any reader may need the next change merged with later ones.
     var needsOldList: Bool { changes[.latest]?.open.contains(where: \.isFullyRead) ?? false }
 
     func publish(_ change: ControllerChange, from old: SectionedList?, to new: SectionedList) {
@@ -73,7 +73,7 @@ final class ResultsFeeds {
         }
     }
 
-    /// Replaces the last unread change by its net effect with a later one.
+    /// Replaces the last unread change with its net effect together with a later change.
     ///
     /// Appends the later change if the list before the last one was not kept.
     private static func merge(

@@ -37,7 +37,7 @@ struct ResultsLinks {
             }
         }
 
-        /// Replaces the links by those of a new list.
+        /// Replaces the links with those of a new list.
         mutating func take(_ links: UnindexedLinks) {
             made = LinkTable()
             late = LazyLinkTable(links)
@@ -107,7 +107,7 @@ struct ResultsLinks {
     /// Whether there are no hops.
     var isEmpty: Bool { nodes.isEmpty }
 
-    /// Returns the rows whose key, section or shown values may differ because of these changes of
+    /// Returns the rows whose key, section or shown values may differ because of these changes to
     /// related objects.
     func affected(by changes: [Change]) -> Set<ObjectNumber> {
         guard !nodes.isEmpty else { return [] }
@@ -123,8 +123,8 @@ struct ResultsLinks {
         return found
     }
 
-    /// Returns whether an updated row keeps its links, provided that no object on its paths
-    /// changed; false if a path ends early.
+    /// Returns whether an updated row keeps its links if no object on its paths changed; false if a
+    /// path ends early.
     func staysLinked(_ number: ObjectNumber, _ changed: PropertyMask) -> Bool {
         if !changed.intersection(firstSlots).isEmpty { return false }
         for at in nodes.indices where nodes[at].links[number] == nil { return false }
@@ -285,7 +285,7 @@ extension ResultsLinks {
 
     /// Adopts the links of a list's rows, except those of changed rows.
     ///
-    /// Reached objects whose rows the reader has are stored in the context.
+    /// If the reader has the row of a reached object, the row is stored in the context.
     mutating func take(
         _ list: PlacementList, without news: Set<ObjectNumber>, _ context: ManagedObjectContext,
         _ reader: GroupReader, _ versions: RowVersions

@@ -12,7 +12,7 @@ final class ResultsNotifier<Object: ManagedObject> {
         onChange != nil || delegate is any FetchedResultsSnapshotDelegate<Object>
     }
 
-    /// Notifies delegate and closure of a report.
+    /// Notifies the delegate and the closure of a report.
     func notify(
         _ report: ListReport, _ change: ControllerChange?,
         _ controller: FetchedResultsController<Object>

@@ -4,10 +4,11 @@ import TandemResults
 
 /// The observers of a list, and the notifications that they have not received yet.
 ///
-/// Sequences, signals and the results observer call no application code; they are notified while
-/// the list is updated. Delegate and closure are notified when the context delivers changes.
+/// Sequences, signals and the results observer call no application code, so they are notified while
+/// the list is updated. The delegate and the closure are notified when the context delivers
+/// changes.
 final class ResultsOutbox {
-    /// The controller, which notifies delegate and closure.
+    /// The controller, which notifies the delegate and the closure.
     weak var owner: (any ResultsOwner)?
     /// The observer that receives every change before the delegate does.
     weak var observer: (any ResultsObserver)?
@@ -17,7 +18,7 @@ final class ResultsOutbox {
     /// Whether an observer caused another delivery while it was notified.
     private var needsRedelivery = false
 
-    /// Whether delivering has an effect.
+    /// Whether there is anything to deliver.
     var needsDelivery: Bool { !waiting.isEmpty || observer != nil }
 
     /// Whether any observer also receives fetches of the whole list.
@@ -50,10 +51,10 @@ final class ResultsOutbox {
 
     // MARK: Delivering
 
-    /// Notifies delegate and closure, also of the changes that they cause.
+    /// Notifies the delegate and the closure, including of changes that they cause themselves.
     ///
-    /// Returns whether everything is delivered; false if an observer that is being notified calls
-    /// this.
+    /// Returns whether everything has been delivered; false if the caller is an observer that is
+    /// being notified.
     func deliver() -> Bool {
         guard !isDelivering else {
             needsRedelivery = true
@@ -72,12 +73,12 @@ final class ResultsOutbox {
     }
 }
 
-/// The controller of a list, which notifies delegate and closure.
+/// The controller of a list, which notifies the delegate and the closure.
 protocol ResultsOwner: AnyObject {
-    /// Whether delegate or closure are also notified of fetches of the whole list.
+    /// Whether the delegate or the closure is also notified of fetches of the whole list.
     var isNotifiedOfFetches: Bool { get }
-    /// Notifies delegate and closure of a report; `change` is the report's form for observers of
-    /// changes.
+    /// Notifies the delegate and the closure of a report; `change` is the report's form for
+    /// observers of changes.
     func notify(_ report: ListReport, _ change: ControllerChange?)
 }
 

@@ -5,7 +5,7 @@ import TandemModel
 ///     idle ──fetched──→ following ──missed──→ interrupted ──refused──→ refused
 ///                           ↑────fetched──────────┘ ↑─────restart────────┘
 ///
-/// A successful fetch leads from any phase to `following`. While such a fetch is pending
+/// After a successful fetch, the phase is `following`. While such a fetch is pending
 /// (``ListOpening``), a merge that changes anything interrupts the previous list.
 enum ResultsPhase {
     /// No list was fetched yet.
@@ -25,7 +25,7 @@ enum ResultsPhase {
         }
     }
 
-    /// The plan that decides a merge; nil if merges do not update the list.
+    /// The plan with which merges update the list; nil if they do not.
     var followed: ResultsPlan? { if case .following(let plan) = self { plan } else { nil } }
 
     /// The position after which the list missed changes; nil if it missed none.
@@ -56,7 +56,7 @@ enum ResultsPhase {
         if case .refused(let plan, let since) = self { self = .interrupted(plan, since: since) }
     }
 
-    /// Replaces the plan by one for another model.
+    /// Replaces the plan with one for another model.
     mutating func renew(_ plan: ResultsPlan) {
         switch self {
         case .idle: break
@@ -67,7 +67,7 @@ enum ResultsPhase {
     }
 }
 
-/// The state of a call that fetches a list, while the previous list stays.
+/// The state of a call that fetches a list while the previous list stays visible.
 enum ListOpening {
     case none
     /// The list is not fetched yet; the sums are empty.

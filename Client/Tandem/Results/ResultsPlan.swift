@@ -7,9 +7,9 @@ import TandemWire
 ///
 /// Immutable, and shared by reference.
 final class ResultsPlan: Sendable {
-    /// The data from which a merge decides about rows.
+    /// The data that a merge needs to update rows.
     enum Mode {
-        /// Own values decide everything; the daemon is asked only about texts that are too long for
+        /// The rows' own values suffice; the daemon is asked only about texts that are too long for
         /// their rows.
         case own
         /// Rows are ordered, sectioned or refreshed through to-one key paths; the context holds the
@@ -45,7 +45,7 @@ final class ResultsPlan: Sendable {
     ) throws(TandemError) {
         try ResultsPlan.check(request)
         // Rows are assumed to show the values at key paths of order and section. If such a value
-        // changes, the row is reported even if its place and section stay the same.
+        // changes, the row is reported even if its position and section stay the same.
         let keyPaths = request.sort.map(\.keyPath) + [sectionKeyPath].compactMap { $0 }
         let reached = keyPaths.filter { $0.utf8.contains(UInt8(ascii: ".")) }
         let refresh = refreshKeyPaths + reached.filter { !refreshKeyPaths.contains($0) }
@@ -93,13 +93,13 @@ final class ResultsPlan: Sendable {
         }
     }
 
-    /// Whether an edit of an object places the rows again that refer to this object.
+    /// Whether an edit to an object causes the rows that refer to it to be placed again.
     ///
     /// The context must hold these objects, and membership must not depend on other objects. With a
     /// limit, the row that would enter the window is unknown.
     var placesByRelated: Bool { mode == .related && request.limit == nil }
 
-    /// Whether rows show only the identities of other objects, and none of their values.
+    /// Whether rows depend only on the identities of other objects, not on their values.
     var showsOwnLinksOnly: Bool {
         compiled.paths.allSatisfy { path in
             path.usage.isDisjoint(with: [.refresh, .sort, .section])
@@ -109,8 +109,8 @@ final class ResultsPlan: Sendable {
 
     /// The query for verdicts; nil if none are ever needed.
     ///
-    /// The query has no limit and no offset, because the client selects the shown rows from the
-    /// matching ones.
+    /// The query has no limit or offset, because the client selects the rows to show from the
+    /// matching rows.
     var verdictItem: VerdictItem? {
         mode != .own || compiled.predicateReadsTexts ? rowQuery : nil
     }
@@ -179,7 +179,7 @@ final class ResultsPlan: Sendable {
             && (fetch.list == nil || fetch.list?.isOf(self) == true)
     }
 
-    /// Returns whether a change of a related object may affect the list.
+    /// Returns whether a change to a related object may affect the list.
     func concernsRelated(_ change: Change) -> Bool {
         guard let mask = watched[change.object.tag] else { return false }
         switch change.kind {
@@ -189,7 +189,7 @@ final class ResultsPlan: Sendable {
         }
     }
 
-    /// Returns the changes of related objects that may affect the list.
+    /// Returns the changes to related objects that may affect the list.
     func concerningRelated(_ table: ChangeTable) -> [Change] {
         if watched.isEmpty { return [] }
         var found: [Change] = []
@@ -199,7 +199,7 @@ final class ResultsPlan: Sendable {
         return found
     }
 
-    /// Returns whether edits of a related object may affect the list.
+    /// Returns whether edits to a related object may affect the list.
     static func concerns(_ edited: ObjectRecord, _ watched: [EntityTag: PropertyMask]) -> Bool {
         guard let mask = watched[edited.reference.tag] else { return false }
         return [edited.inFlight, edited.pending].contains {
@@ -207,19 +207,19 @@ final class ResultsPlan: Sendable {
         }
     }
 
-    /// Returns whether a change of an object of the list's entity can't affect membership, place or
-    /// section.
+    /// Returns whether a change to an object of the list's entity can't affect membership, position
+    /// or section.
     func leavesPlace(_ change: Change) -> Bool {
         leavesPlace(change.kind, change.changed)
     }
 
-    /// Returns whether a change of this kind, in these properties, can't affect membership, place
-    /// or section.
+    /// Returns whether a change of this kind, to these properties, can't affect membership,
+    /// position or section.
     func leavesPlace(_ kind: Change.Kind, _ changed: PropertyMask) -> Bool {
         (kind == .update || kind == .touch) && ownSlots.intersection(changed).isEmpty
     }
 
-    /// Returns whether a change may affect the list, as a change of a row or of a related object.
+    /// Returns whether a change may affect the list, as a change to a row or to a related object.
     func concerns(_ change: Change) -> Bool {
         if concernsRelated(change) { return true }
         return compiled.includes(tag: change.object.tag) && !leavesPlace(change)
@@ -264,7 +264,7 @@ final class ResultsPlan: Sendable {
         return watched
     }
 
-    /// Returns the entities along a request's paths, and those of its objects.
+    /// Returns the entities of a request's objects, and those along its paths.
     static func interests(_ compiled: CompiledRequest) -> [EntityTag] {
         let ends = compiled.paths.flatMap(\.hops).map(\.destination) + [compiled.entity.tag]
         let families = ends.compactMap { compiled.model.entity(tagged: $0) }
@@ -295,7 +295,7 @@ extension PropertyMask {
 }
 
 extension ListDetails {
-    /// Returns whether a requested list has the sections and refresh key paths of a plan.
+    /// Returns whether a requested list has the same sections and refresh key paths as the plan.
     fileprivate func isOf(_ plan: ResultsPlan) -> Bool {
         sectionKeyPath == plan.sectionKeyPath && refreshKeyPaths == plan.compiled.refreshKeyPaths
     }

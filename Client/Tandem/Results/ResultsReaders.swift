@@ -2,7 +2,7 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// The graph after a group, as known from the context, the group and an answer of the daemon.
+/// The graph after a group, as known from the context, the group and an answer from the daemon.
 ///
 /// The reader can be used before and after the group's rows are merged, because rows of the group
 /// take precedence.
@@ -56,7 +56,7 @@ struct EarlierReader: GraphReader {
     ) -> [ObjectReference]? { nil }
 }
 
-/// The rows of one answer, and no others.
+/// A reader of the rows of one answer only.
 struct AnswerReader: GraphReader {
     let rows: [ObjectNumber: Row]
 

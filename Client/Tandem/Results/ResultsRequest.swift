@@ -3,14 +3,15 @@ public import TandemQuery
 
 /// The predicate, order, sections and refresh key paths of a list, as one value.
 ///
-/// A request is replaced as a whole, so a list never has a new order with old sections.
+/// A request is replaced as a whole, so a list never combines a new order with old sections.
 ///
 ///     var request = teams.request
 ///     request?.sort = ["group.name", "-wins"]
 ///     request?.sectionNameKeyPath = "group.name"
 ///     teams.request = request
 ///
-/// Key paths are texts, because a list of values has no class. ``Query`` accepts Swift key paths.
+/// Key paths are texts, because the elements of a list may not be objects of a class. ``Query``
+/// accepts Swift key paths.
 public struct ResultsRequest: Hashable, Sendable {
     /// The predicate; nil for every object of the entity.
     public var predicate: ObjectPredicate?
@@ -24,7 +25,7 @@ public struct ResultsRequest: Hashable, Sendable {
     public var relationshipKeyPathsForRefreshing: [String]
     /// The maximum number of rows; nil for all.
     ///
-    /// With a limit or an offset, every change of the list costs O(limit + offset).
+    /// With a limit or an offset, every change to the list costs O(limit + offset).
     public var limit: Int?
     /// The number of rows that are skipped at the beginning.
     public var offset: Int

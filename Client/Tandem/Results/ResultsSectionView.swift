@@ -1,7 +1,7 @@
 /// One section of a list: its identifier, its offset, and its elements.
 ///
 /// A section is a snapshot of the list at the time when ``SectionedFetchResults/sections`` was
-/// read, and does not follow later changes. While a section is kept, the next change copies the
+/// read, and does not follow later changes. While a section is retained, the next change copies the
 /// list's numbers.
 public struct ResultsSectionView<SectionIdentifier: Hashable, Element>: RandomAccessCollection,
     Identifiable
@@ -22,7 +22,7 @@ public struct ResultsSectionView<SectionIdentifier: Hashable, Element>: RandomAc
     /// The number of elements in the section.
     public var endIndex: Int { range.count }
 
-    /// The elements of the section as an array; creates every element.
+    /// The elements of the section as an array; all elements are created.
     public var objects: [Element] { Array(self) }
 
     /// Returns an element of the section; an index out of range traps.

@@ -8,7 +8,7 @@ public enum ResultsSource<Element> {
     case none
     /// The store; the list follows the merges of a context.
     case store(ManagedObjectContext)
-    /// These values in this order; predicate, order and limit of the request are ignored.
+    /// These values in this order; the request's predicate, order and limit are ignored.
     ///
     /// In a list with sections by name, `sectionName` returns the section name of a value; a new
     /// section begins where the name differs from the previous value's. Without `sectionName`, the

@@ -3,11 +3,10 @@ import TandemModel
 import TandemQuery
 import TandemResults
 
-/// The summed attributes of a list, with their value in each row.
+/// The summed attributes of a list, with their values in each row.
 ///
-/// A sum adds the values of a section in the order of its rows. It is therefore equal, to the last
-/// bit, to the sum of a newly fetched list with the same rows. Sums are cached until the list
-/// changes.
+/// A sum adds the values of a section in the order of its rows. It is therefore bitwise equal to
+/// the sum over a newly fetched list with the same rows. Sums are cached until the list changes.
 struct ResultsSums {
     /// The summed attributes.
     let properties: [CompiledProperty]

@@ -3,7 +3,7 @@ import TandemQuery
 import TandemResults
 import TandemWire
 
-/// Collects the effect of a group on single rows.
+/// Collects the effects of a group on individual rows.
 struct RowChangeCollector {
     let plan: ResultsPlan
     var reader: GroupReader { didSet { keys?.forgetRelated() } }
@@ -50,7 +50,7 @@ struct RowChangeCollector {
         }
     }
 
-    /// Records a group, and finds the changes of objects of the list's entity.
+    /// Records a group, and finds the changes to objects of the list's entity.
     mutating func note(_ group: MergedGroup) {
         noted = group.table
         ownParts = noted.parts.filter { plan.compiled.includes(tag: noted.tag(of: $0)) }
@@ -61,7 +61,7 @@ struct RowChangeCollector {
         origins.reserveCapacity(noted.all.count)
     }
 
-    /// The changes of objects of the list's entity whose own values or relationships differ.
+    /// The changes to objects of the list's entity whose own values or relationships differ.
     var own: some Sequence<Change> { noted.all.lazy.filter(isOwn) }
 
     /// Returns the index of an object's change, if its entity is listed and its own values or
@@ -82,8 +82,8 @@ struct RowChangeCollector {
         return verdict.row.map { $0.isValid(for: entity) } ?? true
     }
 
-    /// Returns whether a row's own change has decided its placement, so that related objects need
-    /// not be examined.
+    /// Returns whether a row's own change has determined its placement, so that related objects
+    /// need not be examined.
     private func hasConsidered(_ number: ObjectNumber) -> Bool {
         own(number).map { !plan.leavesPlace(noted.all[$0]) } ?? false
     }
@@ -112,7 +112,7 @@ struct RowChangeCollector {
         }
     }
 
-    /// Evaluates the recorded changes of objects of the list's entity by their own values.
+    /// Evaluates the recorded changes to objects of the list's entity by their own values.
     private mutating func considerOwn(_ stored: StoredRows) {
         let changes = noted.all
         for part in ownParts {
@@ -161,7 +161,7 @@ struct RowChangeCollector {
         origins.append(origin)
     }
 
-    /// Records the removal of an object that does not match, if it is a row.
+    /// Records the removal of an object that no longer matches, if it is a row.
     private mutating func leave(_ number: ObjectNumber, _ stored: StoredRows) {
         if stored.contains(number) { edits.removed.append(number) }
     }
@@ -172,7 +172,7 @@ struct RowChangeCollector {
         edits.reasons[number] = .ownValues
     }
 
-    /// Returns whether the values of other objects that a row shows have changed.
+    /// Returns whether the values that a row shows of other objects have changed.
     func isRefreshed(_ object: ObjectReference) -> Bool {
         let earlier = EarlierReader(now: reader, model: plan.compiled.model)
         guard case .row(let before) = earlier.row(of: object),

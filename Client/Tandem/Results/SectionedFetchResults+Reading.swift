@@ -67,7 +67,7 @@ extension SectionedFetchResults {
     }
 }
 
-/// The content of a list at one time, for readers that read it in several steps.
+/// A snapshot of a list's content, for readers that read it in several steps.
 final class ResultsViewState<SectionIdentifier: Hashable, Element> {
     let content: ResultsContent<SectionIdentifier, Element>
     let list: SectionedList?

@@ -7,17 +7,16 @@ public typealias FetchedResults<Element> = SectionedFetchResults<String, Element
 
 /// An observable list: a collection of elements in sections that stays up to date with its source.
 ///
-/// The elements are objects of a class, or values made from objects (``ObjectValue``). They are
-/// created one at a time when they are read; the list itself holds numbers and keys. Source and
-/// request can be set at any time, for example to replace the store by literal values. At every
-/// moment, the list shows either the old content or the new one. The list belongs to the actor of
-/// its context.
+/// The elements are objects of a class, or values made from objects (``ObjectValue``). Each is
+/// created when it is read; the list itself holds numbers and keys. Source and request can be set
+/// at any time, for example to replace the store by literal values. At any moment, the list shows
+/// either the old content or the new content. The list belongs to the actor of its context.
 ///
 /// Views that read the list under `withObservationTracking` are notified when elements are
-/// inserted, deleted or moved, when values differ, and when ``error`` changes. An object notifies
-/// observers of its own properties. Notifications are delivered after the merge that changed the
-/// list, and never while the list is being read. If reading a row loads values at a newer position,
-/// the resulting changes are published afterwards.
+/// inserted, deleted or moved, when values differ, and when ``error`` changes. Observers of an
+/// object's properties are notified by the object. Notifications are delivered after the merge that
+/// changed the list, and never while the list is being read. If reading a row loads values at a
+/// newer position, the resulting changes are published afterwards.
 ///
 ///     let teams = SectionedFetchResults<String, Team>(
 ///         source: .store(context),
@@ -37,11 +36,12 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
     private var origin: ResultsSource<Element>
     /// The number of times the list was published; observations track this property.
     private var revision = 0
-    /// The number of elements being created; creating an element may load values, and so merge.
+    /// The number of elements being created; creating an element may load values, and thereby cause
+    /// a merge.
     private var reads = 0
     private var pending = PendingPublication()
 
-    /// Whether observers are notified of updated elements, in addition to changes of membership and
+    /// Whether observers are notified of updated elements, in addition to changes in membership and
     /// order.
     ///
     /// True by default for values, false for objects, whose properties have observers of their own.
@@ -61,18 +61,18 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
     /// `isFirst` is true for the first list, which needs no animation.
     public var onChange: ((_ isFirst: Bool) -> Void)?
 
-    /// Returns a sequence of signals that the list was published, for one of several readers that
-    /// read the whole list each time.
+    /// Returns a sequence of signals that the list was published, for code that reads the whole
+    /// list each time.
     ///
-    /// A signal has no content, and unread signals are merged into one. Changes of values alone are
-    /// signalled only if ``publishesUpdates`` is true. The sequence ends when the list is released
-    /// or its reader is cancelled.
+    /// There may be several such sequences. A signal has no content, and unread signals are merged
+    /// into one. Changes that affect values only are signalled only if ``publishesUpdates`` is
+    /// true. The sequence ends when the list is released or its reader is cancelled.
     ///
     ///     for await _ in teams.signals() { draw(teams) }
     public func signals() -> some AsyncSequence<Void, Never> & Sendable { signalFeeds.make() }
 
     private var isFirst = true
-    /// The number of times that source or request were set.
+    /// The number of times that the source or the request was set.
     private var attempts = 0
 
     init(
@@ -90,7 +90,7 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
 
     /// The source of the elements.
     ///
-    /// Setting the source blocks while the list is fetched. If the fetch fails, ``error`` has the
+    /// Setting the source blocks while the list is fetched. If the fetch fails, ``error`` is the
     /// reason.
     public var source: ResultsSource<Element> {
         get { origin }
@@ -102,7 +102,7 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
 
     /// The request; nil for an empty list.
     ///
-    /// Setting the request blocks while the list is fetched. If the fetch fails, ``error`` has the
+    /// Setting the request blocks while the list is fetched. If the fetch fails, ``error`` is the
     /// reason, and the list stays as it was.
     public var request: ResultsRequest? {
         get { requested }
@@ -112,7 +112,7 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
         }
     }
 
-    /// Sets source and request together, without blocking.
+    /// Sets the source and the request together, without blocking.
     ///
     /// Throws the errors of ``FetchedResultsController/performFetch()``; the list then stays as it
     /// was.
@@ -147,7 +147,7 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
     /// for literal values.
     ///
     /// Each request has a controller of its own. While the list is being read, the controller may
-    /// be newer than the list.
+    /// already show a newer list.
     public var controller: FetchedResultsController<ManagedObject>? {
         if case .store(let controller) = content { controller } else { nil }
     }
@@ -224,7 +224,8 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
     /// Registers a read of the list with the current observation, if there is one.
     func access() { registrar.access(self, keyPath: \.revision) }
 
-    /// Keeps the shown list unchanged during `body`, which may load values, and so merge.
+    /// Keeps the shown list unchanged during `body`, which may load values and thereby cause a
+    /// merge.
     func reading<Result>(_ body: () -> Result) -> Result {
         reads += 1
         defer { reads -= 1 }

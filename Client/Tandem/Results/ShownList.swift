@@ -13,14 +13,14 @@ struct ShownList {
     var position: Position?
     /// The reason why the visible list is not up to date.
     private(set) var error: TandemError?
-    /// The causes of changes that were not reported yet.
+    /// The causes of changes that have not been reported yet.
     var causes = ChangeCauses()
     private var lastOrdered: SectionedList?
     private var unreported: [ObjectNumber: ChangeReason] = [:]
 
     init(isSectioned: Bool) { list = SectionedList(sectioned: isSectioned) }
 
-    /// The list to be shown.
+    /// The list that readers see: the rows, or the last list that was in order.
     var visible: SectionedList {
         assert(lastOrdered == nil || error != nil, "A list that is not visible has failed.")
         return lastOrdered ?? list
@@ -83,7 +83,7 @@ struct ShownList {
             ? ListReport(content: .failure(failure), old: keepsOld ? visible : nil) : nil
     }
 
-    /// Returns a report as a change of a plan's list; a change consumes the causes collected so
+    /// Returns a report as a change to a plan's list; a change consumes the causes collected so
     /// far.
     mutating func change(
         _ report: ListReport, at position: Position, _ plan: ResultsPlan
@@ -126,7 +126,8 @@ struct ListReport {
     var content: Content
     /// Whether the list is up to date again after a failure.
     var isRecovery = false
-    /// Whether the report is about a fetch of the whole list, which not every observer receives.
+    /// Whether the report is about a fetch of the whole list; not every observer receives such
+    /// reports.
     var isSilent = false
     /// The list that was visible before; nil if no observer needs it.
     var old: SectionedList?

@@ -25,10 +25,10 @@ struct WindowRows {
         }
     }
 
-    /// Whether the result has no rows after the known ones.
+    /// Whether the known rows include the last row of the result.
     var isComplete: Bool { edge == nil }
 
-    /// Returns the row with this number, or nil if there is no known one.
+    /// Returns the row with this number, or nil if it is not known.
     func row(_ number: ObjectNumber) -> ResultRow? { byNumber[number] }
 
     /// Removes and inserts rows; unmoved rows stay as they are.
@@ -74,7 +74,7 @@ struct WindowRows {
 
 /// The known rows of a list as shown, including rows outside the window.
 ///
-/// This value holds copies of the list's state, so that reading a row costs no reference counting.
+/// This value holds copies of the list's state, so that reading a row needs no reference counting.
 /// Release it before the list is changed; otherwise the change copies the list.
 struct KnownRows {
     let window: WindowRows?
@@ -104,8 +104,8 @@ struct StoredRows {
         overlay.stored(number, rows).map { ObjectReference(tag: $0.entityTag, number: number) }
     }
 
-    /// Returns the difference to the stored row's key and section, or nil if there is no stored
-    /// row.
+    /// Returns how a row's key and section differ from those of the stored row, or nil if there is
+    /// no stored row.
     func difference(of row: ResultRow) -> ChangeReason? {
         if overlay.entries[row.number] == nil, rows.window == nil {
             return rows.list.currentDifference(of: row)
