@@ -56,7 +56,14 @@ import Testing
         expect(try runTandem("check", "-D", place.store), 0, "no faults")
         #expect(try runTandem("dump", "-D", place.store).output == before.output)
         expect(try runTandem("check", "--yes", "-D", place.store), 2, "--repair")
-        expect(try runTandem("check", "-D", place.path + "/none"), 1, "there is no store in")
+        expect(try runTandem("check", "-D", place.path), 1, "there is no store in")
+        for verb in ["check", "dump", "verify", "disk-usage", "log", "blame"] {
+            let named = verb == "blame" ? ["Note/1"] : []
+            let missing = place.path + "/none"
+            expect(
+                try CommandRun("tandem", [verb] + named + ["-D", missing]), 1,
+                "there is no directory \(missing)")
+        }
     }
 
     private func alter(_ body: (Store) throws -> Void) throws {

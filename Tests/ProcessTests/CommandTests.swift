@@ -63,7 +63,7 @@ import Testing
         #expect(shown.map { $0["acknowledged"]?.int } == [Int64(end.number)])
         expectLine(
             try tandem("consumers", "acknowledge", "mirror", "--at", "99"), 1, "does not exist yet")
-        expectLine(try tandem("consumers", "acknowledge", "nobody"), 2, "register it first")
+        expectLine(try tandem("consumers", "acknowledge", "nobody"), 1, "see `tandem consumers`")
         expectLine(
             try tandem("consumers", "acknowledge", "nobody", "--at", "x"), 2, "not a position")
         expectLine(try tandem("consumers", "remove", "mirror"), 1, "nothing was changed")
@@ -229,8 +229,9 @@ import Testing
         expectLine(try tandem("wait", "9", "--timeout", "0"), 1, "was not reached in time")
         for words in [
             ["fetch", "Team", "--at", "99"], ["count", "Team", "--at", "99"],
-            ["show", "Team/1", "--at", "99"],
-            ["revert", "99"], ["consumers", "register", "mirror", "--at", "99"],
+            ["show", "Team/1", "--at", "99"], ["explain", "Team", "--at", "99"],
+            ["export", "Team", "--at", "99"], ["revert", "99"],
+            ["consumers", "register", "mirror", "--at", "99"],
         ] {
             expectLine(
                 try CommandRun("tandem", words + ["--socket", place.socket]), 1,

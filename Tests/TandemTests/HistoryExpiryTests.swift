@@ -1,5 +1,6 @@
 import TandemDaemon
 import TandemIO
+import TandemJournal
 import TandemModel
 import Testing
 

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import TandemDaemon
 import TandemIO
+import TandemJournal
 import TandemModel
 import TandemResults
 import TestSupport

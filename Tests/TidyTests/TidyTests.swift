@@ -145,6 +145,16 @@ import Testing
         try expectNone(Tree.pages().flatMap(WidthRules.lines))
     }
 
+    @Test func `rows of tables have as many cells as the header`() throws {
+        try expectNone(Tree.pages().flatMap(TableRules.cells))
+    }
+
+    @Test func `the README has at most 150 lines`() throws {
+        #expect(
+            try Tree.text("README.md").split(separator: "\n", omittingEmptySubsequences: false)
+                .count <= 151)
+    }
+
     @Test func `replaced names are gone from declarations, files and folders`() throws {
         let files = try Tree.sources.get().map {
             (file: $0, declarations: GlossaryRules.declarations($0))

@@ -63,7 +63,7 @@ extension CodableAttribute {
         do {
             return .string(String(decoding: try encoder.encode(self), as: UTF8.self))
         } catch {
-            preconditionFailure("\(self) can't be stored as JSON: \(error)")
+            preconditionFailure("\(self) cannot be stored as JSON: \(error)")
         }
     }
 }

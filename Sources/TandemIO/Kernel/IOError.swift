@@ -6,8 +6,10 @@ import Glibc
 public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The attempted operation; its raw value is worded to follow "cannot".
     public enum Operation: String, Hashable, Sendable {
-        case open, read, write, sync, truncate, close, rename, remove, list, lock, bind, listen
-        case accept, connect, poll
+        case open, read, write, sync, truncate, close, rename, remove, list, lock, bind, poll
+        case listen = "listen on"
+        case accept = "accept a connection on"
+        case connect = "connect to"
         case inspect = "inspect"
         case createDirectory = "create directory"
         case syncDirectory = "sync directory"

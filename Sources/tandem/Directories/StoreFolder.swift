@@ -14,8 +14,15 @@ struct StoreFolder {
     /// The directory of the segments.
     var journal: String { path + "/journal" }
 
+    /// Throws a failure if the directory does not exist or this user may not read it.
+    func checkExists() throws {
+        try Self.checkAccess(path)
+        guard RealFileSystem().exists(path) else { throw CommandFailure.noDirectory(path) }
+    }
+
     /// Opens the store for reading, with or without a running daemon.
     func openForReading() throws -> Store {
+        try checkExists()
         try Self.checkAccess(store)
         guard RealFileSystem().exists(store + "/data.mdb") else {
             throw CommandFailure(
@@ -41,9 +48,7 @@ struct StoreFolder {
 
     /// Acquires the store's lock, as the daemon does.
     func lock() throws -> LockFile {
-        let files = RealFileSystem()
-        try Self.checkAccess(path)
-        guard files.exists(path) else { throw CommandFailure.noDirectory(path) }
+        try checkExists()
         do {
             return try LockFile(path + "/lock")
         } catch {

@@ -40,7 +40,8 @@ extension ConsumersCommand {
         func run() throws {
             let container = consumer.global.container()
             let end = try ConsumerName.position(at, container) ?? container.end()
-            printLine(try container.acknowledge(end, asConsumer: consumer.name).description)
+            let known = try ConsumerState(consumer)
+            printLine(try container.acknowledge(end, asConsumer: known.name).description)
         }
     }
 

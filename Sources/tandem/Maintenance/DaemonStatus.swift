@@ -34,12 +34,12 @@ struct DaemonStatus {
             (
                 "Saves",
                 "\(text("transactions")) in \(text("batches")) batches, flush "
-                    + "\(text("meanFlushMicroseconds")) us on average, "
-                    + "\(text("longestFlushMicroseconds")) us at most"
+                    + "\(text("meanFlushMicroseconds")) µs on average, "
+                    + "\(text("longestFlushMicroseconds")) µs at most"
             ),
             (
                 "Checkpoints",
-                "\(text("checkpoints")), \(text("longestCheckpointMicroseconds")) us at most"
+                "\(text("checkpoints")), \(text("longestCheckpointMicroseconds")) µs at most"
             ),
         ]
     }

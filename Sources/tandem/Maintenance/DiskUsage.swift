@@ -44,10 +44,7 @@ struct DiskUsage {
     /// Throws ``CommandFailure`` if the directory can't be read or has neither store nor journal.
     init(_ folder: StoreFolder) throws {
         let system = RealFileSystem()
-        try StoreFolder.checkAccess(folder.path)
-        guard system.exists(folder.path) else {
-            throw CommandFailure.noDirectory(folder.path)
-        }
+        try folder.checkExists()
         try mapped {
             let segments = try JournalFolder(folder.journal).segments()
             try walk(folder, "", system, segments)

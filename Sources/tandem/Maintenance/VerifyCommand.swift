@@ -56,6 +56,7 @@ struct VerifyCommand: ParsableCommand {
             try verifiedBackup(path, progress: progress.update)
         }
         let folder = target.map(StoreFolder.init) ?? place.folder
+        try folder.checkExists()
         // The store is read first, so that the journal already contains all transactions that the
         // store has applied.
         let standing = try StoreStanding(folder, isPrivate: target != nil)

@@ -23,8 +23,9 @@ struct ExplainCommand: ParsableCommand {
     var output: OutputFormat = .short
 
     func run() throws {
-        let request = try options.request()
-        let found = try global.container().explain(request, isCount: count, at: options.at)
+        let (request, container) = (try options.request(), global.container())
+        if let at = options.at { try CommandFailure.checkReached(at, try container.end().number) }
+        let found = try container.explain(request, isCount: count, at: options.at)
         let hasNoOrder = request.sort.isEmpty || count
         let steps = found.steps.map { step in
             var step = step

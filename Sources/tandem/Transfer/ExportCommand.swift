@@ -36,6 +36,7 @@ struct ExportCommand: ParsableCommand {
             let entities = try options.entities(model)
             let context = container.makeContext(name: "export")
             let end = try context.connect()
+            if let at = options.at { try CommandFailure.checkReached(at, end.number) }
             let position = try context.pin(at: options.at.map { end.at($0) } ?? end)
             let lines = LineOutput(isRaw: options.output == .csv)
             defer { lines.finish() }

@@ -38,7 +38,8 @@ struct WaitCommand: ParsableCommand {
                 throw CommandFailure(error.message)
             }
         } catch let error as TandemError where error.code == .disconnected && limit.isOver {
-            throw CommandFailure("the daemon did not answer within \(timeout) s", code: 3)
+            throw CommandFailure(
+                "no daemon answered within \(timeout) s; `tandem status` reports why", code: 3)
         }
     }
 
