@@ -25,8 +25,6 @@ struct FetchPlan {
     var decides = false
     /// The order in which candidates are found.
     var order = Order.none
-    /// The maker of sort keys from index keys; nil if sort keys have to be made from rows.
-    var keys: IndexSortKey?
     /// The reader of placements from index keys; nil if placements have to be made from rows.
     var places: IndexPlaces?
 
@@ -34,8 +32,7 @@ struct FetchPlan {
     func needsNoRows(for part: FetchResultKind) -> Bool {
         switch part {
         case .count: decides
-        case .references: decides && (keys != nil || places != nil)
-        case .list: decides && places != nil
+        case .references, .list: decides && places != nil
         case .rows: false
         }
     }
@@ -73,9 +70,9 @@ extension FetchPlan {
     static func plans(
         for request: CompiledRequest, _ part: FetchResultKind, isPast: Bool = false
     ) -> [FetchPlan] {
-        var plans = [scan(request)]
+        var plans = [scan(request, part)]
         plans += ordered(plans[0], request, part)
-        plans += request.constraints.compactMap { members($0, request) }
+        plans += request.constraints.compactMap { members($0, request, part) }
         plans += request.entity.uniqueness.compactMap {
             UniqueKeys($0, request.constraints).map { unique($0, request) }
         }
@@ -149,17 +146,15 @@ extension FetchPlan {
     }
 
     private static func unique(_ keys: UniqueKeys, _ request: CompiledRequest) -> FetchPlan {
-        FetchPlan(
-            access: .unique(keys), order: byNumber(request), keys: IndexSortKey(ofNothing: request))
+        FetchPlan(access: .unique(keys), order: byNumber(request))
     }
 
-    private static func scan(_ request: CompiledRequest) -> FetchPlan {
+    private static func scan(_ request: CompiledRequest, _ part: FetchResultKind) -> FetchPlan {
         let isOneTable =
             !request.request.includesSubentities || request.entity.descendants.count == 1
         return FetchPlan(
             access: .scan, decides: request.constraintsDecide && request.constraints.isEmpty,
-            order: isOneTable ? byNumber(request) : .none,
-            keys: IndexSortKey(ofNothing: request))
+            order: isOneTable ? byNumber(request) : .none, places: places(request, nil, part))
     }
 
     /// Returns the scan that an index puts in order group by group, if there is such an index.
@@ -183,13 +178,13 @@ extension FetchPlan {
     }
 
     private static func members(
-        _ constraint: SlotConstraint, _ request: CompiledRequest
+        _ constraint: SlotConstraint, _ request: CompiledRequest, _ part: FetchResultKind
     ) -> FetchPlan? {
         access(by: constraint, request).map { access in
             FetchPlan(
                 access: access,
                 decides: request.constraintsDecide && request.constraints.count == 1,
-                order: byNumber(request), keys: IndexSortKey(ofNothing: request))
+                order: byNumber(request), places: places(request, nil, part))
         }
     }
 
@@ -217,26 +212,28 @@ extension FetchPlan {
         plan.decides =
             request.constraintsDecide && bounds.met.count == request.constraints.count
         plan.order = byNumber(request)
-        plan.keys = IndexSortKey(request, index)
-        if plan.decides, plan.keys == nil || part.isList,
-            bounds.used > 0 || request.isOfAll(in: index)
-        {
-            plan.places = IndexPlaces(request, index, part)
-        }
-        assert(
-            plan.places == nil || plan.decides,
-            "Placements are made from keys only if every candidate matches.")
+        plan.places = plan.decides ? places(request, index, part) : nil
         var walk = plan
         if let columns = request.sortColumns, !columns.isEmpty, part != .count,
             request.request.limit != nil,
             let order = IndexOrder(index, bounds, columns, request.entity)
         {
             walk.order = .index(order)
-            walk.places = nil
             return bounds.used > 0 ? [walk, plan] : [walk]
         }
         // Without a range, an index is useful only if no rows have to be read.
-        return bounds.used > 0 || plan.needsNoRows(for: part) ? [plan] : []
+        let isUseful = plan.needsNoRows(for: part) && request.isOfAll(in: index)
+        return bounds.used > 0 || isUseful ? [plan] : []
+    }
+
+    /// Returns the reader of placements from the keys of an index, if the result is made of them.
+    ///
+    /// Without an index, references need no placements if they need no order.
+    private static func places(
+        _ request: CompiledRequest, _ index: CompiledIndex?, _ part: FetchResultKind
+    ) -> IndexPlaces? {
+        guard part == .references || part.isList && index != nil else { return nil }
+        return IndexPlaces(request, index, part)
     }
 
     private static func related(
@@ -249,39 +246,6 @@ extension FetchPlan {
         return FetchPlan(
             access: .related(condition, target, FetchPlan(access: .scan)),
             order: byNumber(request))
-    }
-}
-
-/// A maker of sort keys from the keys of an index, so that sorting needs no rows.
-struct IndexSortKey {
-    private let components: IndexComponents?
-    private let parts: [(place: Int, ascending: Bool)]
-
-    /// Creates a maker of a request's sort keys; nil if the index lacks a component.
-    init?(_ request: CompiledRequest, _ index: CompiledIndex) {
-        guard let columns = request.sortColumns else { return nil }
-        let places = columns.compactMap { index.slots.firstIndex(of: $0.slot) }
-        guard places.count == columns.count else { return nil }
-        components = places.isEmpty ? nil : IndexComponents(index, request.entity)
-        parts = zip(places, columns).map { ($0, $1.ascending) }
-    }
-
-    /// Creates a maker of empty sort keys; nil if the request has an order.
-    init?(ofNothing request: CompiledRequest) {
-        guard request.sortColumns?.isEmpty == true else { return nil }
-        (components, parts) = (nil, [])
-    }
-
-    /// Returns the sort key; nil if a component was truncated.
-    func key(_ key: UnsafeRawBufferPointer) -> [UInt8]? {
-        var result: [UInt8] = []
-        guard let components else { return result }
-        for part in parts {
-            guard let range = components.component(key, part.place) else { return nil }
-            let bytes = key[range]
-            result += part.ascending ? Array(bytes) : bytes.map { ~$0 }
-        }
-        return result
     }
 }
 

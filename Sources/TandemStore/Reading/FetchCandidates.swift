@@ -45,14 +45,13 @@ struct FetchCandidates {
     // MARK: Rows of an entity
 
     private func scan(_ tag: EntityTag) throws(StoreError) {
-        let isCounting = plan.needsNoRows(for: part)
+        let needsNoRows = plan.needsNoRows(for: part)
         let decoder = view.decoder
         try view.current.scan(view.tables.rows, prefix: StoreKey.tag(tag)) {
             (number, value) throws(StoreError) -> Bool in
             guard !matches.hasEnough else { return false }
             let object = try decoder.object(tag, number, in: .rows)
-            if isCounting {
-                matches.accept(object, key: [])
+            if needsNoRows, matches.accept(object) {
                 try matches.chargeKeys(1)
             } else {
                 try matches.evaluate(object, value)
@@ -65,8 +64,6 @@ struct FetchCandidates {
 
     /// Adds the objects of index or link keys, all of which match.
     private func acceptAll(_ table: StoreTable, _ ranges: [KeyRange]) throws(StoreError) {
-        let places = part == .count ? nil : plan.places
-        let sortKey = part == .count || places != nil ? nil : plan.keys
         for range in ranges {
             let decoder = view.decoder
             try view.current.scan(view.tables[table], in: range) {
@@ -74,23 +71,17 @@ struct FetchCandidates {
                 try matches.chargeKeys(1)
                 let object = try decoder.object(endOf: key, value, in: table)
                 guard request.includes(tag: object.tag) else { return }
-                if let places {
-                    guard accept(object, key, places) else { return try matches.evaluate(object) }
-                } else if let made = sortKey.map({ $0.key(key) }) ?? [] {
-                    matches.accept(object, key: made)
-                } else {
-                    try matches.evaluate(object)
-                }
+                if !accept(object, key) { try matches.evaluate(object) }
             }
         }
     }
 
-    /// Adds the object of a key; returns false if its row has to be read.
+    /// Adds the object of a key, which matches; returns false if its row has to be read.
     @inline(__always)
-    private func accept(
-        _ object: ObjectReference, _ key: UnsafeRawBufferPointer, _ places: IndexPlaces
-    ) -> Bool {
-        withUnsafeTemporaryAllocation(byteCount: places.longestRest, alignment: 1) { room in
+    private func accept(_ object: ObjectReference, _ key: UnsafeRawBufferPointer) -> Bool {
+        // Objects are only counted.
+        guard let places = plan.places else { return matches.accept(object) }
+        return withUnsafeTemporaryAllocation(byteCount: places.longestRest, alignment: 1) { room in
             guard let start = room.baseAddress else { return false }
             let (related, count) = places.withReader { $0.read(key, into: start) }
             guard case .known(let related) = related else { return false }
@@ -103,20 +94,15 @@ struct FetchCandidates {
 
     private func walk(_ ranges: [KeyRange], _ order: IndexOrder) throws(StoreError) {
         var walk = IndexCursor(ranges, order, try view.current.ownCursor(view.tables.indexes))
-        // Makes sort keys from index keys, if every entry matches and rows are not requested.
-        let sortKey = plan.needsNoRows(for: part) ? plan.keys : nil
+        let needsNoRows = plan.needsNoRows(for: part)
         let decoder = view.decoder
         while let entry = try walk.next() {
             if walk.beginsGroup, matches.hasEnough { return }
             let object = try decoder.object(endOf: entry.key, entry.value, in: .indexes)
-            let key = sortKey.flatMap { $0.key(entry.key) }
             try matches.chargeKeys(1)
             guard request.includes(tag: object.tag) else { continue }
-            if let key {
-                matches.accept(object, key: key)
-            } else {
-                try matches.evaluate(object)
-            }
+            if needsNoRows, accept(object, entry.key) { continue }
+            try matches.evaluate(object)
         }
     }
 

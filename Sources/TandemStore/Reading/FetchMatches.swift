@@ -77,21 +77,20 @@ final class FetchMatches {
 
     // MARK: Evaluation
 
-    /// Adds an object that matches according to an index, with its sort key.
-    func accept(_ object: ObjectReference, key: [UInt8]) {
-        guard !isPast(object) else { return }
-        append(object, key)
-    }
-
-    /// Adds an object that matches according to an index, with its related object and the rest of
-    /// its key.
+    /// Adds an object that matches according to its key, with its related object and the rest of
+    /// its sort key.
     ///
     /// Returns false if its row has to be read, because the related object is not known yet.
     @inline(__always)
     func accept(
-        _ object: ObjectReference, related: ObjectNumber?, rest: UnsafeRawBufferPointer
+        _ object: ObjectReference, related: ObjectNumber? = nil,
+        rest: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
     ) -> Bool {
         guard !isPast(object) else { return true }
+        guard demand.limit != 0 else {
+            counted += 1
+            return true
+        }
         let before = details?.bytes ?? 0
         guard let place = keys.place(knowing: related), details?.collect(at: place) ?? true else {
             return false
@@ -194,10 +193,6 @@ final class FetchMatches {
 
     /// The reason why something could not be read.
     private var unsettled: StoreError { budget.refusal ?? budget.failure ?? view.unreadable }
-
-    private func append(_ object: ObjectReference, _ key: [UInt8]) {
-        if demand.limit == 0 { counted += 1 } else { append(arena.add(object, key)) }
-    }
 
     private func append(_ match: Match) {
         found.append(match)
