@@ -6,11 +6,6 @@ import TandemQuery
 ///
 /// Bound to one thread at a time.
 final class FetchMatches {
-    /// An object that matches.
-    ///
-    /// The ordinal is the index of the object's row and of its list details, if these are kept.
-    typealias Match = SortKeyArena.SortEntry
-
     private let request: CompiledRequest
     private let view: StoreView
     private let budget: ReadBudget
@@ -21,10 +16,12 @@ final class FetchMatches {
     /// The details of each match, if the request opens a list.
     private var details: ListDetailCollector?
     private let keys: GroupedKeys
-    private let arena: SortKeyArena
+    private let arena = SortKeyArena()
     /// The rows of the matches in the order of evaluation, if they are kept.
     private var rows = StoredObjects()
-    private var found: [Match] = []
+    /// The matches; the ordinal is the index of the object's row and of its list details, if these
+    /// are kept.
+    private var found: [SortEntry] = []
     /// The number of matches, if only that is requested.
     private var counted = 0
     private(set) var rowsRead = 0
@@ -49,7 +46,6 @@ final class FetchMatches {
         } else {
             keys = GroupedKeys(of: request)
         }
-        arena = SortKeyArena(keys)
     }
 
     /// Whether all matches of the answer were found.
@@ -154,14 +150,14 @@ final class FetchMatches {
             return nil
         }
         guard let match = match(object, row) else { return unsettled }
-        keep(row, of: match, version)
+        keep(row, of: object, match, version)
         append(match)
         return nil
     }
 
     /// Returns a match with its sort key, and records its list details; nil if the reader lacks an
     /// object.
-    private func match(_ object: ObjectReference, _ row: RowView) -> Match? {
+    private func match(_ object: ObjectReference, _ row: RowView) -> SortEntry? {
         let before = keys.bytes + (details?.bytes ?? 0)
         defer { bytes += keys.bytes + (details?.bytes ?? 0) - before }
         guard let place = keys.place(of: object, row, reader),
@@ -169,18 +165,20 @@ final class FetchMatches {
         else { return nil }
         // The answer to a list request contains complete keys, even if many share a prefix.
         if details != nil { bytes += keys.prefixBytes(place.group) + keys.rest.bytes.count }
-        return arena.add(object, keys.rest.bytes, group: place.group)
+        return keys.rest.bytes.withUnsafeBytes { arena.add(object, $0, group: place.group) }
     }
 
     /// Keeps the row of the latest match, if rows are kept.
     ///
     /// All rows are kept for a request for rows; for a list, rows are kept until it has too many
     /// objects to be answered with rows.
-    private func keep(_ row: RowView, of match: Match, _ version: UInt64) {
+    private func keep(
+        _ row: RowView, of object: ObjectReference, _ match: SortEntry, _ version: UInt64
+    ) {
         guard demand.keepsRows || match.ordinal < demand.keptUpTo else { return letRowsGo() }
         assert(rows.count == Int(match.ordinal), "A kept row has the ordinal of its match.")
         let before = rows.byteCount
-        rows.append(match.object, version: version, row: row.bytes)
+        rows.append(object, version: version, row: row.bytes)
         bytes += rows.byteCount - before + MemoryLayout<Int>.stride
     }
 
@@ -194,12 +192,11 @@ final class FetchMatches {
     /// The reason why something could not be read.
     private var unsettled: StoreError { budget.refusal ?? budget.failure ?? view.unreadable }
 
-    private func append(_ match: Match) {
+    private func append(_ match: SortEntry) {
         found.append(match)
         assert(found.count == arena.count, "Each match has a sort key.")
         assert(details.map { $0.count == found.count } ?? true, "Each match of a list has details.")
-        bytes +=
-            MemoryLayout<Match>.stride + MemoryLayout<Int>.stride + arena.bytes(of: match).count
+        bytes += MemoryLayout<SortEntry>.stride + arena.records.next(match.at) - match.at
     }
 
     // MARK: Sorting
@@ -207,20 +204,16 @@ final class FetchMatches {
     /// Sorts the matches; call it after the last candidate.
     func sort() throws(StoreError) {
         try budget.runCheck(bytes)
-        let (budget, bytes) = (budget, bytes)
-        let check = { () throws(StoreError) in try budget.runCheck(bytes) }
-        if keys.isGrouped {
-            found = try GroupedSort.sorted(
-                found, groups: keys.prefixes.count, keys, arena, check)
-        } else {
-            var sort = CheckedSort()
-            try found.withUnsafeMutableBufferPointer { found throws(StoreError) in
-                try sort.sort(&found, by: { arena.precedesInGroup($0, $1) }, check)
-            }
+        let records = arena.records
+        try GroupedSort.sort(&found, keys, records) { [budget, bytes] () throws(StoreError) in
+            try budget.runCheck(bytes)
         }
         assert(
             !Invariants.walk(found.count)
-                || !zip(found, found.dropFirst()).contains { arena.precedes($1, $0) },
+                || !zip(found, found.dropFirst()).contains {
+                    $0.group == $1.group
+                        ? records.precedes($1, $0) : keys.precedes($1.group, $0.group)
+                },
             "The matches are in the request's order.")
         try budget.runCheck(bytes)
     }
@@ -237,7 +230,7 @@ final class FetchMatches {
     }
 
     /// Returns the matches from offset to limit, in the request's order.
-    func answer() -> ArraySlice<Match> {
+    func answer() -> ArraySlice<SortEntry> {
         guard demand.limit != 0 else { return [] }
         let start = min(max(0, request.request.offset), found.count)
         // A client may send any numbers, so nothing that could overflow is added here.
@@ -245,16 +238,23 @@ final class FetchMatches {
         return found[start..<(start + (wanted ?? found.count - start))]
     }
 
+    /// Returns references to the objects of matches.
+    func references(to matches: ArraySlice<SortEntry>) -> [ObjectReference] {
+        let records = arena.records
+        return matches.map { records.object($0.at) }
+    }
+
     /// Returns the placements of matches if they form a list that is too long to be answered with
     /// rows.
-    func places(of matches: ArraySlice<Match>) throws(StoreError) -> ListPlacements? {
-        matches.count > demand.rowsUpTo ? try details?.places(of: matches, arena, keys) : nil
+    func places(of matches: ArraySlice<SortEntry>) throws(StoreError) -> ListPlacements? {
+        matches.count > demand.rowsUpTo
+            ? try details?.places(of: matches, arena.records, keys) : nil
     }
 
     /// Returns the rows of matches, and reads those that were not kept.
     ///
     /// Throws if one does not exist.
-    func objects(of matches: ArraySlice<Match>) throws(StoreError) -> StoredObjects {
+    func objects(of matches: ArraySlice<SortEntry>) throws(StoreError) -> StoredObjects {
         if matches.allSatisfy({ $0.ordinal < rows.count }) {
             return matches.withUnsafeBufferPointer { matches in
                 rows.arranged(matches.count) { Int(matches[$0].ordinal) }
@@ -269,9 +269,9 @@ final class FetchMatches {
         return objects
     }
 
-    private func stored(_ match: Match) throws(StoreError) -> StoredObject? {
+    private func stored(_ match: SortEntry) throws(StoreError) -> StoredObject? {
         if match.ordinal < rows.count { return rows[Int(match.ordinal)] }
-        return try view.stored(match.object, past)
+        return try view.stored(arena.records.object(match.at), past)
     }
 }
 

@@ -15,7 +15,7 @@ final class ListIndexScan {
     private let keys: GroupedKeys
     private let budget: ReadBudget
     private let reader: HistoricalReader
-    private let records = ListRecordArena()
+    private let arena = SortKeyArena()
     /// The objects read, by related object.
     private var segments: [ListSegment] = []
     private var last: LastObject
@@ -66,8 +66,8 @@ final class ListIndexScan {
     /// check.
     func read() throws(StoreError) -> ListInParts? {
         for range in source.ranges { try read(range) }
-        if let hops, records.count <= hops.rowsUpTo { return nil }
-        let keyBytes = records.bytes - records.count * ListRecordStorage.header + prefixBytes
+        if let hops, arena.count <= hops.rowsUpTo { return nil }
+        let keyBytes = arena.records.keyBytes + prefixBytes
         guard keyBytes <= Int(UInt32.max) else {
             throw StoreError(
                 .tooMuch,
@@ -80,21 +80,21 @@ final class ListIndexScan {
             keys.precedes($0.group, $1.group)
         }
         return ListInParts(
-            records, segments, keys, head, givesKeys: hops != nil, keyBytes: keyBytes,
+            arena, segments, keys, head, givesKeys: hops != nil, keyBytes: keyBytes,
             linksUpTo: hops?.rowsUpTo ?? 0)
     }
 
     /// The approximate size of the data held, in bytes.
     private var bytes: Int {
-        records.bytes + segments.count * MemoryLayout<ListSegment>.stride + keys.bytes
-            + reached.objects.count * 24
+        arena.records.bytes + segments.count * MemoryLayout<ListSegment>.stride + keys.bytes
+            + reached.bytes
     }
 
     // MARK: Reading
 
     private func read(_ range: KeyRange) throws(StoreError) {
-        var (storage, count) = (records.storage, 0)
-        defer { endRead(storage, count) }
+        var (records, count) = (arena.records, 0)
+        defer { endRead(records, count) }
         let transaction = try view.current
         let (longest, table) = (source.index.longestRest, view.tables.indexes)
         let decoder = view.decoder
@@ -102,27 +102,27 @@ final class ListIndexScan {
         try source.index.withReader { reader throws(StoreError) in
             try transaction.scan(table, in: range) { (key, value) throws(StoreError) in
                 count += 1
-                try budget.charge(1, heldBytes: bytes + storage.bytes)
+                try budget.charge(1, heldBytes: bytes + records.bytes)
                 let object = try decoder.object(endOf: key, value, in: .indexes)
                 if object.tag != tag {
                     guard request.includes(tag: object.tag) else { return }
                     (tag, last.tag) = (object.tag, object.tag)
                 }
-                let (target, rest) = reader.read(key, into: storage.room(longest))
+                let (target, rest) = reader.read(key, into: records.room(longest))
                 if let known, target == .known(known) {
-                    storage.append(object, rest: rest)
+                    records.append(object, rest: rest)
                 } else {
-                    try begin(object, target, rest, &storage)
+                    try begin(object, target, rest, &records)
                     known = last.related
                 }
             }
         }
     }
 
-    private func endRead(_ storage: ListRecordStorage, _ count: Int) {
+    private func endRead(_ records: SortKeyRecords, _ count: Int) {
         keysRead += count
-        records.restore(storage)
-        endSegment(storage)
+        arena.restore(records)
+        endSegment(records)
     }
 
     /// Adds the first object of another related object, or an object whose key contains too little
@@ -130,14 +130,14 @@ final class ListIndexScan {
     @inline(never)
     private func begin(
         _ object: ObjectReference, _ target: IndexPlaces.Related, _ count: Int,
-        _ storage: inout ListRecordStorage
+        _ records: inout SortKeyRecords
     ) throws(StoreError) {
-        guard case .known(let target) = target else { return try evaluate(object, &storage) }
+        guard case .known(let target) = target else { return try evaluate(object, &records) }
         if let place = keys.place(knowing: target), let link = link(place) {
-            open(place, link: link, storage)
-            storage.append(object, rest: count)
+            open(place, link: link, records)
+            records.append(object, rest: count)
         } else {
-            try evaluate(object, &storage)
+            try evaluate(object, &records)
         }
         last.related = .some(target)
     }
@@ -145,12 +145,12 @@ final class ListIndexScan {
     /// Returns the index of a related object among the reached objects; nil if it is not known yet.
     private func link(_ place: GroupedKeys.Place) -> UInt32? {
         guard let hops, hops.count > 0, place.related >= 0 else { return 0 }
-        return reached.link(place.related)
+        return reached.link(by: place.related)
     }
 
     /// Adds an object, using its row.
     private func evaluate(
-        _ object: ObjectReference, _ storage: inout ListRecordStorage
+        _ object: ObjectReference, _ records: inout SortKeyRecords
     ) throws(StoreError) {
         last.related = nil
         guard let value = try view.current.get(view.tables.rows, SmallKey(row: object)) else {
@@ -165,32 +165,33 @@ final class ListIndexScan {
             else { throw budget.refusal ?? budget.failure ?? view.unreadable }
             let target = keys.slot.flatMap { row.reference($0, in: entity) }
             open(
-                place, link: link(place) ?? target.map { reached.add($0, by: place.related) } ?? 0,
-                storage)
-            storage.append(object, keys.rest.bytes)
+                place,
+                link: link(place) ?? target.map { reached.link(to: $0, by: place.related) } ?? 0,
+                records)
+            keys.rest.bytes.withUnsafeBytes { records.append(object, $0) }
         }
     }
 
-    private func open(_ place: GroupedKeys.Place, link: UInt32, _ storage: ListRecordStorage) {
+    private func open(_ place: GroupedKeys.Place, link: UInt32, _ records: SortKeyRecords) {
         if let open = segments.last, open.group == place.group, open.section == place.section,
             open.link == link
         {
             return
         }
-        endSegment(storage)
+        endSegment(records)
         segments.append(
             ListSegment(
-                group: place.group, section: place.section, link: link, start: storage.bytes))
-        countBefore = storage.count
+                group: place.group, section: place.section, link: link, start: records.bytes))
+        countBefore = records.count
     }
 
     /// Updates the count of the last segment, and the total size of the prefixes.
-    private func endSegment(_ storage: ListRecordStorage) {
+    private func endSegment(_ records: SortKeyRecords) {
         guard let last = segments.last else { return }
-        let count = storage.count - countBefore
+        let count = records.count - countBefore
         assert(count >= last.count, "Objects are only added to the last segment.")
         assert(
-            last.start < storage.bytes || count == 0, "A segment begins with one of its records.")
+            last.start < records.bytes || count == 0, "A segment begins with one of its records.")
         prefixBytes += (count - last.count) * keys.prefixBytes(last.group)
         segments[segments.count - 1].count = count
     }
@@ -199,27 +200,4 @@ final class ListIndexScan {
 extension CompiledRequest {
     /// Whether the answer has all matches.
     var isWhole: Bool { request.limit == nil && request.offset <= 0 }
-}
-
-/// The related objects that a list shows, in the order in which they were reached.
-private struct ReachedObjects {
-    private(set) var objects: [ObjectReference] = []
-    /// For each related object's index, the index of the reached object from 1; 0 if not looked up
-    /// yet.
-    private var links: [UInt32] = []
-
-    /// Returns the index of a related object from 1; nil if it was not reached yet.
-    func link(_ place: Int) -> UInt32? {
-        guard place < links.count, links[place] != 0 else { return nil }
-        return links[place]
-    }
-
-    /// Adds a related object, and returns its index from 1.
-    mutating func add(_ object: ObjectReference, by place: Int) -> UInt32 {
-        while links.count <= place { links.append(0) }
-        assert(links[place] == 0, "A related object is reached once.")
-        objects.append(object)
-        links[place] = UInt32(objects.count)
-        return UInt32(objects.count)
-    }
 }

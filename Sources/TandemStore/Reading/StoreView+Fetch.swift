@@ -92,7 +92,7 @@ extension StoreView {
         result.places = try matches.places(of: answer)
         if result.places != nil { return result }
         if part == .references {
-            result.references = answer.map(\.object)
+            result.references = matches.references(to: answer)
         } else {
             result.objects = try matches.objects(of: answer)
         }
