@@ -8,19 +8,15 @@ struct RelatedRows {
     private let store: StoreView
     private let model: CompiledModel
     private let past: HistoricalGraph?
-    private let size: AnswerByteBudget
     private let budget: ReadBudget
     private var found: [ObjectNumber: StoredObject] = [:]
 
     init(
-        _ store: StoreView, _ model: CompiledModel, _ past: HistoricalGraph?,
-        _ size: AnswerByteBudget,
-        _ budget: ReadBudget
+        _ store: StoreView, _ model: CompiledModel, _ past: HistoricalGraph?, _ budget: ReadBudget
     ) {
         self.store = store
         self.model = model
         self.past = past
-        self.size = size
         self.budget = budget
     }
 
@@ -29,8 +25,7 @@ struct RelatedRows {
 
     /// Follows the leading to-one relationships of a key path from a row.
     mutating func follow(_ path: ArraySlice<String>, from row: Row) throws {
-        try size.addHop()
-        try budget.charge(1, heldBytes: size.bytes)
+        try budget.followHop()
         guard let first = path.first, let entity = model.entity(tagged: row.tag),
             let slot = entity.slot(of: first), let target = row.reference(slot, in: entity)
         else { return }
@@ -52,10 +47,8 @@ struct RelatedRows {
     private mutating func load(_ target: ObjectReference) throws -> Row? {
         if let known = found[target.number] { return known.row }
         guard let stored = try store.stored(target, past) else { return nil }
-        try size.add(stored.row)
-        try budget.charge(1 + stored.row.bytes.count / 64, heldBytes: size.bytes)
-        found[target.number] = StoredObject(
-            object: stored.object, version: stored.version, row: stored.row)
+        try budget.collect(stored.row)
+        found[target.number] = stored
         return stored.row
     }
 }

@@ -1,10 +1,12 @@
+package import TandemModel
 import TandemQuery
 
-/// The number of objects that a request may read, and a check that can end it early.
+/// The number of objects that a request may read, the bytes that it may collect, and a check that
+/// can end it early.
 ///
 /// The cost of paths over to-many relationships grows with every hop, as does that of nested
-/// subqueries. A request of a hundred bytes can need more time or memory than is available. Bound
-/// to one thread at a time.
+/// subqueries. A request of a hundred bytes can need more time or memory than is available. It may
+/// also name an object a million times. Bound to one thread at a time.
 package final class ReadBudget {
     /// A check that throws if the read must end, given the approximate size of the data it holds.
     package typealias Check = (_ heldBytes: Int) throws(StoreError) -> Void
@@ -18,6 +20,10 @@ package final class ReadBudget {
     /// The remaining work; `.max` without a limit.
     private var workLeft: Int
     private let weight: Int
+    /// The maximum of ``collectedBytes``.
+    private let mostBytes: Int
+    /// The approximate size of the data collected for the answer in bytes.
+    package private(set) var collectedBytes = 0
     /// The number of objects read by predicates and key paths.
     package private(set) var spent = 0
     private var sinceCheck = 0
@@ -29,12 +35,13 @@ package final class ReadBudget {
     /// Creates the budget of one request from the store's limits; `check` is called periodically.
     ///
     /// If `work` is given, the read ends with `interrupted` before it reads more objects than that.
-    /// Every 64 bytes of a row count as another object, and each object counts `weight` times.
+    /// Every 64 bytes of a row count as another object, and each object counts `weight` times. The
+    /// read may collect at most `mostBytes` bytes for its answer.
     package init(
         _ options: StoreOptions = StoreOptions(), ofRequest: Int? = nil, work: Int = .max,
-        weight: Int = 1, check: Check? = nil
+        weight: Int = 1, mostBytes: Int = .max, check: Check? = nil
     ) {
-        (workLeft, self.weight) = (work, weight)
+        (workLeft, self.weight, self.mostBytes) = (work, weight, mostBytes)
         self.ofRequest = ofRequest ?? options.requestReads
         ofObject = options.objectReads
         leftOfRequest = self.ofRequest
@@ -66,6 +73,29 @@ package final class ReadBudget {
         sinceCheck += count
         guard sinceCheck >= Self.checkInterval || workLeft != .max else { return }
         try chargeSlowly(count, heldBytes())
+    }
+
+    /// Accounts for data that is collected for the answer, and for `count` reads.
+    ///
+    /// Throws `tooLarge` if the answer exceeds its limit, and the errors of the check.
+    package func collect(_ bytes: Int, reads count: Int) throws(StoreError) {
+        collectedBytes += bytes
+        guard collectedBytes <= mostBytes else {
+            throw StoreError(
+                .tooLarge, "the answer has more than \(mostBytes) bytes; ask for less at a time")
+        }
+        try charge(count, heldBytes: collectedBytes)
+    }
+
+    /// Accounts for the row of an object that is collected for the answer, or for its absence.
+    package func collect(_ row: Row?) throws(StoreError) {
+        let bytes = row?.bytes.count ?? 0
+        try collect(MemoryLayout<StoredObject>.stride + bytes, reads: 1 + bytes / 64)
+    }
+
+    /// Accounts for a hop of a key path; throws `tooMuch` if the request has too many.
+    package func followHop() throws(StoreError) {
+        if !spend(1), let refusal { throw refusal }
     }
 
     @inline(never)
