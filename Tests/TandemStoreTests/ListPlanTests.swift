@@ -55,8 +55,10 @@ import Testing
                 let request = try shelf.list(isWhole: true).compiled
                 let store = shelf.bench.store
                 for plan in FetchPlan.plans(for: request, .rows) {
-                    guard case .keys(let index, _) = plan.order,
-                        SortedTableScan(request, plan, .rows, store, store.readBudget()) != nil,
+                    let run = FetchRun(
+                        request: request, plan: plan, part: .rows, view: store, past: nil,
+                        budget: store.readBudget())
+                    guard case .keys(let index, _) = plan.order, SortedTableScan(run) != nil,
                         try contradict(index, &shelf, way)
                     else { continue }
                     contradicted += 1

@@ -108,7 +108,7 @@ struct ReadRun {
     /// Returns the answer with the objects found; for a chunked list, its head.
     private func answer(_ fetch: Fetch, _ found: FetchResult) throws -> FetchAnswer {
         var answer = FetchAnswer(position: position, count: 0)
-        var related = RelatedRows(view, model, past, budget())
+        var related = RelatedRows(self, budget())
         switch fetch.kind {
         case .count: answer.count = UInt64(found.count)
         case .columns: answer.values = try values(fetch, found.objects)

@@ -26,7 +26,7 @@ struct VerdictRun {
         let reader = StoreReader(run.view, budget: budget)
         now = HistoricalReader(store: reader, past: window.end)
         before = HistoricalReader(store: reader, past: window.start)
-        related = RelatedRows(run.view, run.model, window.end, budget)
+        related = RelatedRows(run, budget)
     }
 
     /// Returns the verdicts on all objects of a list that may be affected by the changes, in the

@@ -6,12 +6,8 @@ import TandemQuery
 ///
 /// Bound to one thread at a time.
 final class FetchMatches {
-    private let request: CompiledRequest
-    private let view: StoreView
-    private let budget: ReadBudget
+    private let run: FetchRun
     private let reader: HistoricalReader
-    /// The graph to read; nil for the view's own position.
-    private let past: HistoricalGraph?
     private let demand: Demand
     /// The details of each match, if the request opens a list.
     private var details: ListDetailCollector?
@@ -30,21 +26,15 @@ final class FetchMatches {
     /// The approximate size of the matches in bytes.
     private(set) var bytes = 0
 
-    init(
-        _ request: CompiledRequest, _ plan: FetchPlan, _ part: FetchResultKind, _ view: StoreView,
-        _ past: HistoricalGraph?, _ budget: ReadBudget
-    ) {
-        self.request = request
-        self.view = view
-        self.past = past
-        self.budget = budget
-        reader = HistoricalReader(store: StoreReader(view, budget: budget), past: past)
-        demand = Demand(request, plan, part)
-        if case .list(let hops) = part {
-            keys = GroupedKeys(of: request, sections: true)
+    init(_ run: FetchRun) {
+        self.run = run
+        reader = run.reader
+        demand = Demand(run)
+        if case .list(let hops) = run.part {
+            keys = GroupedKeys(of: run.request, sections: true)
             details = ListDetailCollector(hops, keys)
         } else {
-            keys = GroupedKeys(of: request)
+            keys = GroupedKeys(of: run.request)
         }
     }
 
@@ -57,19 +47,19 @@ final class FetchMatches {
     /// Throws if the read must end.
     func chargeKeys(_ count: Int, collected: Int = 0) throws(StoreError) {
         keysRead += count
-        try budget.charge(
+        try run.budget.charge(
             count, heldBytes: bytes + collected * MemoryLayout<ObjectReference>.stride)
     }
 
     /// Sorts the candidates that were collected; throws if the read must end.
     func sort(candidates: inout [ObjectReference]) throws(StoreError) {
         let held = bytes + candidates.count * MemoryLayout<ObjectReference>.stride
-        try budget.sort(&candidates, heldBytes: held, by: <)
+        try run.budget.sort(&candidates, heldBytes: held, by: <)
     }
 
     /// Returns whether the object's row changed after the position, so that its current keys don't
     /// apply.
-    func isPast(_ object: ObjectReference) -> Bool { past?.net(object) != nil }
+    func isPast(_ object: ObjectReference) -> Bool { run.past?.net(object) != nil }
 
     // MARK: Evaluation
 
@@ -101,19 +91,19 @@ final class FetchMatches {
     /// Reads and evaluates an object, unless it does not exist or its row changed after the
     /// position.
     func evaluate(_ object: ObjectReference) throws(StoreError) {
-        try budget.charge(1, heldBytes: bytes)
+        try run.budget.charge(1, heldBytes: bytes)
         guard !isPast(object),
-            let value = try view.current.get(view.tables.rows, SmallKey(row: object))
+            let value = try run.view.current.get(run.view.tables.rows, SmallKey(row: object))
         else { return }
         try evaluate(object, value)
     }
 
     /// Evaluates the objects whose rows changed after the position, using their former rows.
     func evaluateChanged() throws(StoreError) {
-        guard let past else { return }
-        let changed = try past.changedObjects(budget) { request.includes(tag: $0) }
+        guard let past = run.past else { return }
+        let changed = try past.changedObjects(run.budget) { run.request.includes(tag: $0) }
         for object in changed {
-            try budget.charge(1, heldBytes: bytes)
+            try run.budget.charge(1, heldBytes: bytes)
             guard let row = past.net(object)?.before else { continue }
             try row.withView { evaluate(object, past.position, $0) }?.raise()
         }
@@ -127,10 +117,10 @@ final class FetchMatches {
         _ object: ObjectReference, _ value: UnsafeRawBufferPointer
     ) throws(StoreError) {
         guard !isPast(object) else { return }
-        let row = try view.rowView(object, at: value)
-        try budget.charge(1 + row.bytes.count / 64, heldBytes: bytes)
+        let row = try run.view.rowView(object, at: value)
+        try run.budget.charge(1 + row.bytes.count / 64, heldBytes: bytes)
         let version = UInt64(littleEndian: value.loadUnaligned(as: UInt64.self))
-        try view.current.lend { () throws(StoreError) in
+        try run.view.current.lend { () throws(StoreError) in
             try evaluate(object, version, row)?.raise()
         }
     }
@@ -142,14 +132,14 @@ final class FetchMatches {
         _ object: ObjectReference, _ version: UInt64, _ row: RowView
     ) -> StoreError? {
         rowsRead += 1
-        budget.beginObject()
-        guard let matches = request.matches(object, row, reader) else { return unsettled }
+        run.budget.beginObject()
+        guard let matches = run.request.matches(object, row, reader) else { return run.unread }
         guard matches else { return nil }
         guard demand.limit != 0 else {
             counted += 1
             return nil
         }
-        guard let match = match(object, row) else { return unsettled }
+        guard let match = match(object, row) else { return run.unread }
         keep(row, of: object, match, version)
         append(match)
         return nil
@@ -161,7 +151,7 @@ final class FetchMatches {
         let before = keys.bytes + (details?.bytes ?? 0)
         defer { bytes += keys.bytes + (details?.bytes ?? 0) - before }
         guard let place = keys.place(of: object, row, reader),
-            details?.collect(row, at: place, request, reader) ?? true
+            details?.collect(row, at: place, run.request, reader) ?? true
         else { return nil }
         // The answer to a list request contains complete keys, even if many share a prefix.
         if details != nil { bytes += keys.prefixBytes(place.group) + keys.rest.bytes.count }
@@ -189,9 +179,6 @@ final class FetchMatches {
         rows = StoredObjects()
     }
 
-    /// The reason why something could not be read.
-    private var unsettled: StoreError { budget.refusal ?? budget.failure ?? view.unreadable }
-
     private func append(_ match: SortEntry) {
         found.append(match)
         assert(found.count == arena.count, "Each match has a sort key.")
@@ -203,10 +190,10 @@ final class FetchMatches {
 
     /// Sorts the matches; call it after the last candidate.
     func sort() throws(StoreError) {
-        try budget.runCheck(bytes)
+        try run.budget.runCheck(bytes)
         let records = arena.records
-        try GroupedSort.sort(&found, keys, records) { [budget, bytes] () throws(StoreError) in
-            try budget.runCheck(bytes)
+        try GroupedSort.sort(&found, keys, records) { [run, bytes] () throws(StoreError) in
+            try run.budget.runCheck(bytes)
         }
         assert(
             !Invariants.walk(found.count)
@@ -215,7 +202,7 @@ final class FetchMatches {
                         ? records.precedes($1, $0) : keys.precedes($1.group, $0.group)
                 },
             "The matches are in the request's order.")
-        try budget.runCheck(bytes)
+        try run.budget.runCheck(bytes)
     }
 
     private var matchCount: Int { counted + found.count }
@@ -225,14 +212,14 @@ final class FetchMatches {
     /// The number is exact for a count and without a limit; otherwise it is at most offset plus
     /// limit.
     var count: Int {
-        guard !demand.isCount, let wanted = request.wanted else { return matchCount }
+        guard !demand.isCount, let wanted = run.request.wanted else { return matchCount }
         return min(wanted, matchCount)
     }
 
     /// Returns the matches from offset to limit, in the request's order.
     func answer() -> ArraySlice<SortEntry> {
         guard demand.limit != 0 else { return [] }
-        let start = min(max(0, request.request.offset), found.count)
+        let start = min(max(0, run.request.request.offset), found.count)
         // A client may send any numbers, so nothing that could overflow is added here.
         let wanted = demand.limit.map { min($0, found.count - start) }
         return found[start..<(start + (wanted ?? found.count - start))]
@@ -262,16 +249,16 @@ final class FetchMatches {
         }
         var objects = StoredObjects()
         for match in matches {
-            guard let stored = try stored(match) else { throw view.unreadable }
+            guard let stored = try stored(match) else { throw run.view.unreadable }
             objects.append(stored)
-            try budget.charge(1, heldBytes: bytes + objects.byteCount)
+            try run.budget.charge(1, heldBytes: bytes + objects.byteCount)
         }
         return objects
     }
 
     private func stored(_ match: SortEntry) throws(StoreError) -> StoredObject? {
         if match.ordinal < rows.count { return rows[Int(match.ordinal)] }
-        return try view.stored(arena.records.object(match.at), past)
+        return try run.view.stored(arena.records.object(match.at), run.past)
     }
 }
 
@@ -295,13 +282,14 @@ private struct Demand {
     /// order.
     let enough: Int?
 
-    init(_ request: CompiledRequest, _ plan: FetchPlan, _ part: FetchResultKind) {
+    init(_ run: FetchRun) {
+        let (request, part) = (run.request, run.part)
         isCount = part == .count
-        enough = plan.isOrdered && !isCount ? request.wanted : nil
+        enough = run.plan.isOrdered && !isCount ? request.wanted : nil
         limit = isCount ? 0 : request.request.limit.map { max(0, $0) }
         keepsRows = part == .rows && limit == nil
         rowsUpTo = if case .list(let hops) = part { hops.rowsUpTo } else { 0 }
         // Rows that are not read can't be kept.
-        keptUpTo = plan.needsNoRows(for: part) ? 0 : rowsUpTo
+        keptUpTo = run.needsNoRows ? 0 : rowsUpTo
     }
 }

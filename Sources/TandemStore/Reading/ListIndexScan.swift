@@ -7,13 +7,11 @@ import TandemQuery
 /// answer needs is kept for each object. Each group is sorted while the answer is made, when its
 /// data is in the processor's caches (``ListInParts``). Bound to one thread at a time.
 final class ListIndexScan {
-    private let request: CompiledRequest
-    private let view: StoreView
+    private let run: FetchRun
     private let source: (index: IndexPlaces, ranges: [KeyRange])
     /// The requested hops; nil if only the order is needed.
     private let hops: ListHops?
     private let keys: GroupedKeys
-    private let budget: ReadBudget
     private let reader: HistoricalReader
     private let arena = SortKeyArena()
     /// The objects read, by related object.
@@ -36,28 +34,21 @@ final class ListIndexScan {
     }
 
     /// Creates a reader for a plan; nil if the plan's index does not yield the list group by group.
-    convenience init?(
-        _ request: CompiledRequest, _ plan: FetchPlan, _ part: FetchResultKind, _ view: StoreView,
-        _ budget: ReadBudget
-    ) {
-        guard case .list(let hops) = part, plan.needsNoRows(for: part), let index = plan.places,
-            request.isWhole, case .index(_, let ranges) = plan.access
+    convenience init?(_ run: FetchRun) {
+        guard case .list(let hops) = run.part, run.needsNoRows, let index = run.plan.places,
+            run.request.isWhole, case .index(_, let ranges) = run.plan.access
         else { return nil }
-        self.init(request, index, ranges, hops, view, budget)
+        self.init(run, index, ranges, hops: hops)
     }
 
     /// Creates a reader of index ranges; nil if the index does not yield the list group by group.
-    init?(
-        _ request: CompiledRequest, _ index: IndexPlaces, _ ranges: [KeyRange],
-        _ hops: ListHops?, _ view: StoreView, _ budget: ReadBudget
-    ) {
-        keys = GroupedKeys(of: request, sections: hops != nil)
+    init?(_ run: FetchRun, _ index: IndexPlaces, _ ranges: [KeyRange], hops: ListHops?) {
+        keys = GroupedKeys(of: run.request, sections: hops != nil)
         guard index.isGrouped, keys.isGrouped else { return nil }
-        (self.request, self.view, self.hops) = (request, view, hops)
+        (self.run, self.hops) = (run, hops)
         source = (index, ranges)
-        self.budget = budget
-        reader = HistoricalReader(store: StoreReader(view, budget: budget), past: nil)
-        last = LastObject(tag: request.entity.tag)
+        reader = run.reader
+        last = LastObject(tag: run.request.entity.tag)
     }
 
     /// Reads the list; returns nil if it is short enough to be answered with rows.
@@ -73,10 +64,10 @@ final class ListIndexScan {
                 .tooMuch,
                 "the sort keys of the list's objects have \(keyBytes) bytes; fetch fewer objects")
         }
-        try budget.runCheck(bytes + keyBytes)
+        try run.budget.runCheck(bytes + keyBytes)
         let head = ListPlacements(
             sections: keys.sections, reached: reached.objects, hops: hops?.count ?? 0)
-        try budget.sort(&segments, heldBytes: bytes + keyBytes) {
+        try run.budget.sort(&segments, heldBytes: bytes + keyBytes) {
             keys.precedes($0.group, $1.group)
         }
         return ListInParts(
@@ -95,17 +86,17 @@ final class ListIndexScan {
     private func read(_ range: KeyRange) throws(StoreError) {
         var (records, count) = (arena.records, 0)
         defer { endRead(records, count) }
-        let transaction = try view.current
-        let (longest, table) = (source.index.longestRest, view.tables.indexes)
-        let decoder = view.decoder
+        let transaction = try run.view.current
+        let (longest, table) = (source.index.longestRest, run.view.tables.indexes)
+        let decoder = run.view.decoder
         var (tag, known) = (last.tag, last.related)
         try source.index.withReader { reader throws(StoreError) in
             try transaction.scan(table, in: range) { (key, value) throws(StoreError) in
                 count += 1
-                try budget.charge(1, heldBytes: bytes + records.bytes)
+                try run.budget.charge(1, heldBytes: bytes + records.bytes)
                 let object = try decoder.object(endOf: key, value, in: .indexes)
                 if object.tag != tag {
-                    guard request.includes(tag: object.tag) else { return }
+                    guard run.request.includes(tag: object.tag) else { return }
                     (tag, last.tag) = (object.tag, object.tag)
                 }
                 let (target, rest) = reader.read(key, into: records.room(longest))
@@ -153,16 +144,15 @@ final class ListIndexScan {
         _ object: ObjectReference, _ records: inout SortKeyRecords
     ) throws(StoreError) {
         last.related = nil
-        guard let value = try view.current.get(view.tables.rows, SmallKey(row: object)) else {
-            throw view.unreadable
-        }
-        let row = try view.rowView(object, at: value)
+        guard let value = try run.view.current.get(run.view.tables.rows, SmallKey(row: object))
+        else { throw run.view.unreadable }
+        let row = try run.view.rowView(object, at: value)
         rowsRead += 1
-        budget.beginObject()
-        try view.current.lend { () throws(StoreError) in
+        run.budget.beginObject()
+        try run.view.current.lend { () throws(StoreError) in
             guard let place = keys.place(of: object, row, reader),
-                let entity = request.model.entity(tagged: object.tag)
-            else { throw budget.refusal ?? budget.failure ?? view.unreadable }
+                let entity = run.request.model.entity(tagged: object.tag)
+            else { throw run.unread }
             let target = keys.slot.flatMap { row.reference($0, in: entity) }
             open(
                 place,
