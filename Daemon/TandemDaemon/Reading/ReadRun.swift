@@ -16,8 +16,6 @@ struct ReadRun {
     var littleWork: Int?
     /// The work of an object, relative to one whose predicate compares one number.
     var weight = 1
-    /// The number of related objects that verdicts may read, if it differs from a fetch's.
-    var verdictReads: Int?
     /// Throws if the read must end.
     var check: ReadBudget.Check?
 
@@ -34,10 +32,9 @@ struct ReadRun {
     var past: HistoricalGraph? { window?.end }
 
     /// Returns a budget for one read.
-    func budget(ofRequest reads: Int? = nil) -> ReadBudget {
+    func budget() -> ReadBudget {
         view.readBudget(
-            ofRequest: reads, work: littleWork ?? .max, weight: weight,
-            mostBytes: limits.readBytes, check: check)
+            work: littleWork ?? .max, weight: weight, mostBytes: limits.readBytes, check: check)
     }
 
     /// Carries out a read request.

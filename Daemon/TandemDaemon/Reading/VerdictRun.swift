@@ -22,7 +22,7 @@ struct VerdictRun {
         self.run = run
         self.window = window
         changes = window.changedObjects
-        budget = run.budget(ofRequest: run.verdictReads)
+        budget = run.budget()
         let reader = StoreReader(run.view, budget: budget)
         now = HistoricalReader(store: reader, past: window.end)
         before = HistoricalReader(store: reader, past: window.start)
