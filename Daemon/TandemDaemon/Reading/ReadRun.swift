@@ -136,7 +136,7 @@ struct ReadRun {
         guard let wanted = fetch.columns else { return [] }
         let columns = try CompiledColumns(wanted, of: fetch.request, in: model)
         let budget = budget()
-        let reader = HistoricalReader(store: StoreReader(view, budget: budget), past: past)
+        let reader = StoreReader(view, past: past, budget: budget)
         var fold = ColumnFold(columns)
         for stored in objects {
             budget.beginObject()

@@ -13,7 +13,7 @@ struct VerdictRun {
     private let changes: [ChangedObject]
     private let budget: ReadBudget
     /// The graph at the verdicts' position, and the one at the earlier position.
-    private let (now, before): (HistoricalReader, HistoricalReader)
+    private let (now, before): (StoreReader, StoreReader)
     /// The rows that the key paths of matching objects refer to.
     private(set) var related: RelatedRows
     private var isFirst = true
@@ -23,9 +23,8 @@ struct VerdictRun {
         self.window = window
         changes = window.changedObjects
         budget = run.budget()
-        let reader = StoreReader(run.view, budget: budget)
-        now = HistoricalReader(store: reader, past: window.end)
-        before = HistoricalReader(store: reader, past: window.start)
+        now = StoreReader(run.view, past: window.end, budget: budget)
+        before = StoreReader(run.view, past: window.start, budget: budget)
         related = RelatedRows(run, budget)
     }
 

@@ -7,7 +7,7 @@ import TandemQuery
 /// Bound to one thread at a time.
 final class FetchMatches {
     private let run: FetchRun
-    private let reader: HistoricalReader
+    private let reader: StoreReader
     private let demand: Demand
     /// The details of each match, if the request opens a list.
     private var details: ListDetailCollector?

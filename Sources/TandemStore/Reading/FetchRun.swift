@@ -15,9 +15,7 @@ struct FetchRun {
     var needsNoRows: Bool { plan.needsNoRows(for: part) }
 
     /// A reader of the graph.
-    var reader: HistoricalReader {
-        HistoricalReader(store: StoreReader(view, budget: budget), past: past)
-    }
+    var reader: StoreReader { StoreReader(view, past: past, budget: budget) }
 
     /// The error for something that could not be read.
     var unread: StoreError { budget.refusal ?? budget.failure ?? view.unreadable }

@@ -39,7 +39,7 @@ struct ListDetailCollector {
     /// Records the details of a match; returns false if the reader lacks an object.
     mutating func collect(
         _ row: RowView, at place: GroupedKeys.Place, _ request: CompiledRequest,
-        _ reader: HistoricalReader
+        _ reader: StoreReader
     ) -> Bool {
         if collect(at: place) { return true }
         ends.removeAll(keepingCapacity: true)

@@ -12,7 +12,7 @@ final class ListIndexScan {
     /// The requested hops; nil if only the order is needed.
     private let hops: ListHops?
     private let keys: GroupedKeys
-    private let reader: HistoricalReader
+    private let reader: StoreReader
     private let arena = SortKeyArena()
     /// The objects read, by related object.
     private var segments: [ListSegment] = []
