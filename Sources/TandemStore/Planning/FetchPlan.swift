@@ -48,9 +48,6 @@ struct FetchPlan {
     /// Whether the candidates are all objects of the entities.
     var isScan: Bool { if case .scan = access { true } else { false } }
 
-    /// Whether the plan is a scan whose results an index puts in order.
-    var isOrderedByKeys: Bool { if case .keys = order { true } else { false } }
-
     /// Whether the search can end before all candidates were found.
     ///
     /// This is impossible if candidates are collected before they are evaluated.
@@ -71,7 +68,6 @@ extension FetchPlan {
         for request: CompiledRequest, _ part: FetchResultKind, isPast: Bool = false
     ) -> [FetchPlan] {
         var plans = [scan(request, part)]
-        plans += ordered(plans[0], request, part)
         plans += request.constraints.compactMap { members($0, request, part) }
         plans += request.entity.uniqueness.compactMap {
             UniqueKeys($0, request.constraints).map { unique($0, request) }
@@ -157,20 +153,19 @@ extension FetchPlan {
             order: isOneTable ? byNumber(request) : .none, places: places(request, nil, part))
     }
 
-    /// Returns the scan that an index puts in order group by group, if there is such an index.
-    private static func ordered(
-        _ scan: FetchPlan, _ request: CompiledRequest, _ part: FetchResultKind
-    ) -> [FetchPlan] {
-        guard part == .rows, scan.decides, request.isWhole else { return [] }
+    /// Returns the same scan, whose results an index puts in order group by group; nil if this is
+    /// no scan, or there is no such index.
+    func orderedByKeys(_ request: CompiledRequest, _ part: FetchResultKind) -> FetchPlan? {
+        guard isScan, part == .rows, decides, request.isWhole else { return nil }
         for index in request.entity.indexes {
             guard request.isOfAll(in: index), let places = IndexPlaces(request, index, part),
                 places.isGrouped
             else { continue }
-            var plan = scan
+            var plan = self
             plan.order = .keys(index, places)
-            return [plan]
+            return plan
         }
-        return []
+        return nil
     }
 
     private static func byNumber(_ request: CompiledRequest) -> Order {

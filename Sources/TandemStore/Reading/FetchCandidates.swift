@@ -136,7 +136,8 @@ struct FetchCandidates {
             case .scan, .union: preconditionFailure("A scan collects nothing, a union has parts.")
             }
         }
-        try matches.sort(candidates: &objects)
+        let held = matches.bytes + objects.count * MemoryLayout<ObjectReference>.stride
+        try run.budget.sort(&objects, heldBytes: held, by: <)
         return objects
     }
 

@@ -51,12 +51,6 @@ final class FetchMatches {
             count, heldBytes: bytes + collected * MemoryLayout<ObjectReference>.stride)
     }
 
-    /// Sorts the candidates that were collected; throws if the read must end.
-    func sort(candidates: inout [ObjectReference]) throws(StoreError) {
-        let held = bytes + candidates.count * MemoryLayout<ObjectReference>.stride
-        try run.budget.sort(&candidates, heldBytes: held, by: <)
-    }
-
     /// Returns whether the object's row changed after the position, so that its current keys don't
     /// apply.
     func isPast(_ object: ObjectReference) -> Bool { run.past?.net(object) != nil }
