@@ -12,7 +12,7 @@ import Testing
     private func bench(nodes count: Int = 100, work: Int) throws -> EngineBench {
         let bench = try EngineBench.ofReaders()
         try bench.insertNodes(count, isGrouped: true)
-        bench.engine.reads.setEffort(littleWork: work)
+        bench.engine.reads.littleWork = work
         bench.holdReaders(true)
         return bench
     }
@@ -96,7 +96,7 @@ import Testing
     /// Twenty nodes with texts of a thousand bytes, all of which changed after the position.
     private func benchOfTexts() throws -> (bench: EngineBench, from: UInt64) {
         let bench = try EngineBench.ofReaders()
-        bench.engine.reads.setEffort(littleWork: DaemonLimits.littleWork)
+        bench.engine.reads.littleWork = DaemonLimits.littleWork
         let from = bench.position.number
         let text = Value.string(String(repeating: "long ", count: 200))
         try bench.bench.save(

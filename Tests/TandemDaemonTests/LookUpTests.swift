@@ -30,7 +30,7 @@ import Testing
     private func isLookUp(_ fetch: Fetch) throws -> Bool {
         let answerer = Answerer(
             committer: bench.engine.committer, session: asker.session, care: bench.engine.care,
-            effort: ReadEffort())
+            littleWork: DaemonLimits.littleWork)
         return try answerer.lookUp(fetch) != nil
     }
 

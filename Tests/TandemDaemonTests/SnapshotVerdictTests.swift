@@ -68,9 +68,10 @@ import Testing
             #expect(stored == object, "\(what)")
         }
         let compiled = try item.compiled(try bench.model)
-        var related = RelatedRows(
-            bench.store, try bench.model, nil,
-            AnswerByteBudget(bench.committer.limits, bench.committer.limitCounters), ReadBudget())
+        let run = ReadRun(
+            view: bench.store, model: try bench.model, limits: bench.committer.limits,
+            counts: bench.committer.limitCounters)
+        var related = RelatedRows(run, ReadBudget())
         for verdict in answer.items[0] where verdict.matches {
             let row = try #require(verdict.row)
             for path in compiled.paths { try related.follow(path.hops[...], from: row) }

@@ -93,7 +93,21 @@ import Testing
     @Test func `law 7: many lists in one request read no more together than one list may`()
         throws
     {
-        let bench = try EngineBench()
+        // A request that is too expensive by itself is refused regardless of the position.
+        for (reads, one, many) in [
+            (1 << 24, nil, nil), (1_000, nil, .historyExpired),
+            (50, .limitExceeded, .limitExceeded),
+        ] as [(Int, TandemError.Code?, TandemError.Code?)] {
+            #expect(try code(1, requestReads: reads) == one)
+            #expect(try code(20, requestReads: reads) == many)
+        }
+    }
+
+    /// Returns the error of verdicts on equal lists, each of whose hundred objects is affected.
+    private func code(_ lists: Int, requestReads: Int) throws -> TandemError.Code? {
+        var limits = DaemonLimits()
+        limits.requestReads = requestReads
+        let bench = try EngineBench(limits: limits)
         let client = try bench.client()
         try client.save([try bench.bench.insert("Group", 1, ["title": .string("g")])])
         let group = Value.reference(try bench.bench.reference("Group", 1))
@@ -103,22 +117,13 @@ import Testing
         try client.save([try bench.bench.update("Group", 1, ["title": .string("h")])])
         let predicate = try ObjectPredicate(format: "group.title == 'h'")
         let item = VerdictItem(request: FetchDescriptor(entity: "Node", predicate: predicate))
-        func code(_ lists: Int) throws -> TandemError.Code? {
-            let items = Array(repeating: item, count: lists)
-            switch try client.ask(.verdicts(VerdictRequest(from: from, items: items))) {
-            case .verdicts(let answer):
-                #expect(answer.items.map(\.count) == Array(repeating: 100, count: lists))
-                return nil
-            case .failure(let error): return error.code
-            default: return .usage
-            }
+        let items = Array(repeating: item, count: lists)
+        switch try client.ask(.verdicts(VerdictRequest(from: from, items: items))) {
+        case .verdicts(let answer):
+            #expect(answer.items.map(\.count) == Array(repeating: 100, count: lists))
+            return nil
+        case .failure(let error): return error.code
+        default: return .usage
         }
-        #expect(try code(20) == nil)
-        bench.engine.reads.setEffort(verdictReads: 1_000)
-        #expect(try code(1) == nil)
-        #expect(try code(20) == .historyExpired)
-        // A request that is too expensive by itself is refused regardless of the position.
-        bench.engine.reads.setEffort(verdictReads: 50)
-        #expect(try code(1) == .limitExceeded)
     }
 }

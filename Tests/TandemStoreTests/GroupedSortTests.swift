@@ -15,53 +15,54 @@ import Testing
                 FetchDescriptor(entity: "Match", sort: ["place.name", "-goals"]), in: model)
             let graph = MadeGraph(model, places: [1, 3, 40][round % 3], &random)
             let keys = GroupedKeys(of: request)
-            let arena = SortKeyArena(keys)
-            var (entries, whole): ([SortKeyArena.SortEntry], [(key: [UInt8], number: UInt64)]) = (
-                [], []
-            )
+            let arena = SortKeyArena()
+            var (entries, whole): ([SortEntry], [(key: [UInt8], number: UInt64)]) = ([], [])
             // Some rounds have groups of thousands.
             for number in 1...UInt64(round % 3 == 0 ? 9_000 : 600) {
                 let (object, row) = graph.match(number, &random)
                 let place = row.withView { keys.place(of: object, $0, graph) }
                 let group = try #require(place?.group)
-                entries.append(arena.add(object, keys.rest.bytes, group: group))
+                entries.append(
+                    keys.rest.bytes.withUnsafeBytes { arena.add(object, $0, group: group) })
                 whole.append((try #require(request.sortKey(object, row, graph)), number))
                 #expect(keys.prefixes[Int(group)] + keys.rest.bytes == whole.last?.key)
             }
             var checks = 0
-            let sorted = try GroupedSort.sorted(
-                entries, groups: keys.prefixes.count, keys, arena
-            ) { () throws(StoreError) in checks += 1 }
+            try GroupedSort.sort(&entries, keys, arena.records) { () throws(StoreError) in
+                checks += 1
+            }
             // Nine thousand entries take more than 65,536 comparisons.
             #expect(round % 3 != 0 || checks > 0)
             let expected = whole.sorted {
                 $0.key == $1.key ? $0.number < $1.number : $0.key.lexicographicallyPrecedes($1.key)
             }
-            #expect(sorted.map(\.object.number) == expected.map(\.number), "seed \(seed)")
-            #expect(
-                entries.sorted(by: arena.precedes).map(\.object.number)
-                    == expected.map(\.number), "seed \(seed)")
+            let sorted = entries.map { arena.records.object($0.at).number }
+            #expect(sorted == expected.map(\.number), "seed \(seed)")
         }
     }
 
     @Test func `no entries are sorted to an empty result`() throws {
         let request = try CompiledRequest(
             FetchDescriptor(entity: "Match", sort: ["place.name"]), in: Self.model())
-        let keys = GroupedKeys(of: request)
-        #expect(try GroupedSort.sorted([], groups: 0, keys, SortKeyArena(keys)) {}.isEmpty)
+        var entries: [SortEntry] = []
+        try GroupedSort.sort(&entries, GroupedKeys(of: request), SortKeyRecords()) {}
+        #expect(entries.isEmpty)
     }
 
     @Test func `a check ends a sort`() throws {
         var random = SplitMix64(seed: seed)
         let arena = SortKeyArena()
         var entries = (1...20_000 as ClosedRange<UInt64>).map { number in
-            arena.add(
-                ObjectReference(tag: 1, number: number),
-                withUnsafeBytes(of: random.next().bigEndian, Array.init))
+            withUnsafeBytes(of: random.next().bigEndian) { key in
+                arena.add(ObjectReference(tag: 1, number: number), key, group: 0)
+            }
         }
-        var (checks, sort) = (0, CheckedSort())
+        let keys = GroupedKeys(
+            of: try CompiledRequest(
+                FetchDescriptor(entity: "Match", sort: ["goals"]), in: Self.model()))
+        var checks = 0
         let error = #expect(throws: StoreError.self) {
-            try sort.sort(&entries, by: arena.precedesInGroup) { () throws(StoreError) in
+            try GroupedSort.sort(&entries, keys, arena.records) { () throws(StoreError) in
                 checks += 1
                 if checks == 2 { throw StoreError(.interrupted, "enough") }
             }

@@ -11,20 +11,21 @@ import Testing
     func `a group in ascending or descending order is sorted`(
         count: Int, isReversed: Bool
     ) throws {
-        let records = ListRecordArena()
+        let arena = SortKeyArena()
         var segments = [ListSegment(group: 0, section: 1, link: 1, start: 0)]
         for at in 0..<count {
             let value = UInt64(isReversed ? count - at : at)
             if at == count / 2 {
-                segments.append(ListSegment(group: 0, section: 2, link: 2, start: records.bytes))
+                segments.append(
+                    ListSegment(group: 0, section: 2, link: 2, start: arena.records.bytes))
             }
             // Half of the deciding bytes follow the first 16.
             let rest = [UInt8](repeating: 7, count: 14) + StoreKey.number(value << 44)
-            records.append(ObjectReference(tag: 3, number: value), rest)
+            arena.add(3, value, rest)
             segments[segments.count - 1].count += 1
         }
         var (places, sorter) = (
-            ListPlacements(sections: ["", "a", "b"], hops: 1), ListSorter(records)
+            ListPlacements(sections: ["", "a", "b"], hops: 1), ListSorter(arena)
         )
         let isDone = try sorter.append(segments[...], [9], to: &places) {}
         #expect(isDone)
@@ -39,17 +40,16 @@ import Testing
 
     @Test(arguments: [100, 4_097, 9_000], [1, 5_000, 40_000])
     func `a group sorted in pieces equals the group sorted at once`(count: Int, bytes: Int) throws {
-        let records = ListRecordArena()
+        let arena = SortKeyArena()
         var segments = [ListSegment(group: 0, section: 0, link: 0, start: 0)]
         for number in 1...UInt64(count) {
             // In random order.
-            records.append(
-                ObjectReference(tag: 3, number: number), StoreKey.number(number * 7_919 % 10_007))
+            arena.add(3, number, StoreKey.number(number * 7_919 % 10_007))
             segments[0].count += 1
         }
         func sorted(upTo bytes: Int) throws -> (places: ListPlacements, pieces: Int) {
             var (all, places) = (ListPlacements(sections: ["a"]), ListPlacements())
-            var (sorter, pieces) = (ListSorter(records), 0)
+            var (sorter, pieces) = (ListSorter(arena), 0)
             var isDone = false
             while !isDone {
                 isDone = try sorter.append(segments[...], [9], to: &places, upTo: bytes) {}
@@ -69,19 +69,20 @@ import Testing
     @Test(arguments: [1, 7, 4_096, 4_097, 9_000])
     func `a group is sorted by its keys`(count: Int) throws {
         var random = SplitMix64(seed: seed &+ UInt64(count))
-        let records = ListRecordArena()
+        let arena = SortKeyArena()
         var expected: [(rest: [UInt8], number: UInt64, segment: UInt32)] = []
         var segments: [ListSegment] = []
         for number in 1...UInt64(count) {
             if segments.isEmpty || Int.random(in: 0..<500, using: &random) == 0 {
                 let next = UInt32(segments.count)
                 segments.append(
-                    ListSegment(group: 0, section: next, link: next + 1, start: records.bytes))
+                    ListSegment(group: 0, section: next, link: next + 1, start: arena.records.bytes)
+                )
             }
             // Many keys have the first 16 bytes in common, and some are equal.
             let start = [UInt8](repeating: 1, count: .random(in: 0...20, using: &random))
             let rest = start + (0..<2).map { _ in UInt8.random(in: 0...4, using: &random) }
-            records.append(ObjectReference(tag: 3, number: number), rest)
+            arena.add(3, number, rest)
             segments[segments.count - 1].count += 1
             expected.append((rest, number, UInt32(segments.count - 1)))
         }
@@ -90,7 +91,7 @@ import Testing
                 ? $0.number < $1.number : $0.rest.lexicographicallyPrecedes($1.rest)
         }
         var places = ListPlacements(sections: segments.map { "\($0.section)" }, hops: 1)
-        var sorter = ListSorter(records)
+        var sorter = ListSorter(arena)
         let isDone = try sorter.append(segments[...], [9, 9], to: &places) {}
         #expect(isDone)
         #expect(places.numbers == expected.map(\.number), "seed \(seed)")
@@ -104,19 +105,18 @@ import Testing
     func `law 7: a check ends a sort of one large group, and of many small ones`(groups: Int) throws
     {
         var random = SplitMix64(seed: seed)
-        let records = ListRecordArena()
+        let arena = SortKeyArena()
         var segments: [ListSegment] = []
         for group in 0..<groups {
             segments.append(
-                ListSegment(group: UInt32(group), section: 0, link: 0, start: records.bytes))
+                ListSegment(group: UInt32(group), section: 0, link: 0, start: arena.records.bytes))
             for number in 0..<40_000 / groups {
-                records.append(
-                    ObjectReference(tag: 3, number: UInt64(group * 40_000 + number + 1)),
-                    StoreKey.number(random.next()))
+                arena.add(
+                    3, UInt64(group * 40_000 + number + 1), StoreKey.number(random.next()))
             }
             segments[group].count = 40_000 / groups
         }
-        var (places, sorter) = (ListPlacements(sections: ["a"]), ListSorter(records))
+        var (places, sorter) = (ListPlacements(sections: ["a"]), ListSorter(arena))
         var (checks, sorted) = (0, 0)
         let error = #expect(throws: StoreError.self) {
             for group in segments.indices {
@@ -129,5 +129,11 @@ import Testing
             }
         }
         #expect(error?.code == .interrupted && checks == 1 && sorted < groups)
+    }
+}
+
+extension SortKeyArena {
+    fileprivate func add(_ tag: EntityTag, _ number: ObjectNumber, _ rest: [UInt8]) {
+        _ = rest.withUnsafeBytes { add(ObjectReference(tag: tag, number: number), $0, group: 0) }
     }
 }

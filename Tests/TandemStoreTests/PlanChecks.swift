@@ -26,9 +26,11 @@ struct ExpectedFetch: Sendable {
         _ request: CompiledRequest, _ part: FetchResultKind, isPast: Bool = false
     ) -> [FetchPlan] {
         let unions = FetchPlan.unions(for: request) { $0[0] }
-        return (FetchPlan.plans(for: request, part, isPast: isPast) + unions).flatMap { plan in
+        let plans = FetchPlan.plans(for: request, part, isPast: isPast)
+        let ordered = plans[0].orderedByKeys(request, part)
+        return (plans + [ordered].compactMap(\.self) + unions).flatMap { plan in
             guard case .related(let condition, let target, _) = plan.access else { return [plan] }
-            return plans(target, .references).map { inner in
+            return self.plans(target, .references).map { inner in
                 var plan = plan
                 plan.access = .related(condition, target, inner)
                 return plan

@@ -124,7 +124,7 @@ import Testing
             let found = try bench.store.fetch(request, by: plan, for: part, budget: budget)
             let looked = found.rowsRead + found.keysRead
             #expect(calls >= looked / 1_024, "\(what): \(calls) calls, \(looked) looked at")
-            let rows = plan.isOrderedByKeys ? 0 : found.objects.byteCount
+            let rows = if case .keys = plan.order { 0 } else { found.objects.byteCount }
             #expect(mostHeld >= rows, "\(what): \(mostHeld) bytes held, \(rows) of rows")
         }
     }

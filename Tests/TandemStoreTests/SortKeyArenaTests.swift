@@ -1,18 +1,25 @@
+import TandemIO
 import TandemModel
+import TandemQuery
 import TestSupport
 import Testing
 
 @testable import TandemStore
 
 @Suite(.ownThread) struct SortKeyArenaTests {
-    @Test func `entries are sorted by their keys' bytes, then by their objects`() {
+    @Test func `entries are sorted by their keys' bytes, then by their objects`() throws {
         var random = SplitMix64(seed: seed)
         for _ in 0..<50 {
             let arena = SortKeyArena()
             let most = [0, 3, 9, 17, 40].randomElement(using: &random) ?? 0
             var keys: [ObjectNumber: [UInt8]] = [:]
-            var entries: [SortKeyArena.SortEntry] = []
-            let other = arena.add(ObjectReference(tag: 1, number: 99), [7])
+            var entries: [SortEntry] = []
+            func add(_ number: ObjectNumber, _ key: [UInt8]) -> SortEntry {
+                key.withUnsafeBytes {
+                    arena.add(ObjectReference(tag: 1, number: number), $0, group: 0)
+                }
+            }
+            let other = add(99, [7])
             for number in 1...ObjectNumber(60) {
                 // Few different bytes, including zeros, so that many keys have a common prefix or
                 // are equal.
@@ -20,20 +27,25 @@ import Testing
                     place < most / 2 ? UInt8(0) : UInt8.random(in: 0...2, using: &random)
                 }
                 keys[number] = key
-                entries.append(arena.add(ObjectReference(tag: 1, number: number), key))
+                entries.append(add(number, key))
             }
+            let records = arena.records
+            #expect(entries.indices.allSatisfy { entries[$0].ordinal == UInt32($0 + 1) })
             entries.shuffle(using: &random)
             let expected = keys.sorted { a, b in
                 a.value == b.value ? a.key < b.key : a.value.lexicographicallyPrecedes(b.value)
             }
             for entry in entries {
-                #expect(Array(arena.bytes(of: entry)) == keys[entry.object.number])
+                #expect(Array(records.rest(entry.at)) == keys[records.object(entry.at).number])
             }
-            #expect(!arena.precedes(other, other))
+            #expect(!records.precedes(other, other))
             #expect(
-                entries.sorted(by: arena.precedes).map(\.object.number) == expected.map(\.key),
-                "seed \(seed)")
-            #expect(arena.byteCount == keys.values.reduce(1) { $0 + $1.count })
+                entries.sorted(by: records.precedes).map { records.object($0.at).number }
+                    == expected.map(\.key), "seed \(seed)")
+            var sort = CheckedSort()
+            try entries.withUnsafeMutableBufferPointer { try records.sort(&$0, &sort) {} }
+            #expect(entries.map { records.object($0.at).number } == expected.map(\.key))
+            #expect(records.keyBytes == keys.values.reduce(1) { $0 + $1.count })
         }
     }
 }

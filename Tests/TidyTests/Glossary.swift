@@ -154,7 +154,7 @@ enum Glossary {
         AnswerUnderWay OutgoingAnswer
         beginsAnew mustRestart
         judgeAgain reevaluate
-        AnswerSize AnswerByteBudget
+        AnswerSize ReadBudget
         Way InversePath Sources/
         RelatedSearch InverseSearch
         FreedMemory HeapTrimSchedule
@@ -197,8 +197,8 @@ enum Glossary {
         FoundList LazyList
         FoundReferences FetchedReferences
         ListNotes ListDetailCollector
-        ListRecords ListRecordArena
-        ListRecordPile ListRecordStorage
+        ListRecords SortKeyArena
+        ListRecordPile SortKeyRecords
         FetchPart FetchResultKind
         StepSort IncrementalSort
         RunMerge IncrementalMerge
@@ -206,7 +206,7 @@ enum Glossary {
         WalkedIndex ScannedIndex
         IndexWalk IndexCursor
         PastGraph HistoricalGraph
-        PastReader HistoricalReader
+        PastReader StoreReader
         PagesAhead PagePrefetcher
         LastRanks LastRankCache
         PlacesOfNumbers NumberIndexMap

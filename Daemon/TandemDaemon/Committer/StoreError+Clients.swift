@@ -8,6 +8,7 @@ extension StoreError {
         switch code {
         case .tooMuch: counts.refusal(.requestReads, limits, message)
         case .tooMuchOfObject: counts.refusal(.objectReads, limits, message)
+        case .tooLarge: counts.refusal(.readBytes, limits, message)
         case .damaged:
             TandemError(.storage, "\(message); stop the daemon and run `tandem check --repair`")
         default: nil

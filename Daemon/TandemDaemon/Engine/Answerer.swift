@@ -8,7 +8,8 @@ struct Answerer {
     let committer: Committer
     let session: Session
     let care: JournalCare
-    let effort: ReadEffort
+    /// The maximum number of objects that a small read examines.
+    let littleWork: Int
 
     var limits: DaemonLimits { committer.limits }
 
@@ -45,8 +46,8 @@ struct Answerer {
         guard try follow(window) else { return nil }
         let run = ReadRun(
             view: committer.store, model: try model, limits: limits,
-            counts: committer.limitCounters, window: window, littleWork: effort.littleWork,
-            weight: question.weight, verdictReads: effort.verdictReads)
+            counts: committer.limitCounters, window: window, littleWork: littleWork,
+            weight: question.weight)
         do {
             let answer = try run.answer(question)
             guard case .fetched(let fetched) = answer.message,

@@ -40,13 +40,3 @@ struct ReadByteCount {
         trim.consumeDue(clock.monotonicNanoseconds, room: limit - held)
     }
 }
-
-/// The limits on the work that reads may do.
-struct ReadEffort {
-    /// The maximum number of objects that a read may examine if it is answered immediately, without
-    /// a reader.
-    var littleWork = DaemonLimits.littleWork
-    /// The maximum number of related objects that a verdict request may examine; nil for the limit
-    /// of any request.
-    var verdictReads: Int?
-}

@@ -29,7 +29,9 @@ final class ReadDispatcher {
     /// The time to retry reads that wait for a checkpoint or for a read transaction; nil if there
     /// are none.
     private(set) var due: UInt64?
-    private(set) var effort = ReadEffort()
+    /// The maximum number of objects that a read may examine if it is answered immediately, without
+    /// a reader.
+    var littleWork = DaemonLimits.littleWork
     private(set) var bytes: ReadByteCount
     /// The sessions whose reads failed since the last ``drainAnswered()``.
     private var answered: [Session] = []
@@ -54,12 +56,6 @@ final class ReadDispatcher {
         self.readers = readers
     }
 
-    /// Changes the limits on the work that reads may do.
-    func setEffort(littleWork: Int? = nil, verdictReads: Int? = nil) {
-        if let littleWork { effort.littleWork = littleWork }
-        if let verdictReads { effort.verdictReads = verdictReads }
-    }
-
     /// Returns the sessions whose reads failed since the last call; their answers are queued.
     func drainAnswered() -> [Session] {
         guard !answered.isEmpty else { return [] }
@@ -77,7 +73,7 @@ final class ReadDispatcher {
     /// Answers a request, or queues it for a reader.
     func answer(_ message: ClientMessage, _ id: UInt32, _ session: Session) throws {
         let answerer = Answerer(
-            committer: committer, session: session, care: care, effort: effort)
+            committer: committer, session: session, care: care, littleWork: littleWork)
         guard message.isRead else {
             session.answer(try answerer.answer(message), to: id)
             return reporter.recordAnswered(message, session, since: session.input.asked.arrival)
@@ -205,7 +201,7 @@ final class ReadDispatcher {
         let snapshot = committer.canCommit ? try committer.store.snapshot() : nil
         let run = ReadRun(
             view: snapshot ?? committer.store, model: model, limits: limits, counts: limitCounters,
-            window: read.window, verdictReads: effort.verdictReads)
+            window: read.window)
         let job = ReadJob(
             read.purpose, of: read.session.peer.uid, run, snapshot: snapshot, memory: bytes.memory)
         let now = clock.monotonicNanoseconds

@@ -24,12 +24,12 @@ struct CandidateSearch {
 
     private let request: CompiledRequest
     private let changes: [ChangedObject]
-    private let reader: HistoricalReader
+    private let reader: StoreReader
     private let budget: ReadBudget
 
     /// Creates the search for the effects of changes on a request.
     init(
-        _ request: CompiledRequest, _ changes: [ChangedObject], _ reader: HistoricalReader,
+        _ request: CompiledRequest, _ changes: [ChangedObject], _ reader: StoreReader,
         _ budget: ReadBudget
     ) {
         self.request = request

@@ -6,12 +6,10 @@ import TandemWire
 struct ObjectsRead {
     private let read: Read
     private let run: ReadRun
-    private let size: AnswerByteBudget
     private let budget: ReadBudget
 
     init(_ read: Read, _ run: ReadRun) {
         (self.read, self.run) = (read, run)
-        size = AnswerByteBudget(run.limits, run.counts)
         budget = run.budget()
     }
 
@@ -41,8 +39,7 @@ struct ObjectsRead {
 
     private func row(of object: ObjectReference) throws -> StoredObject? {
         let stored = try run.view.stored(object, run.past)
-        try size.add(stored?.row)
-        try budget.charge(1 + (stored?.row.bytes.count ?? 0) / 64, heldBytes: size.bytes)
+        try budget.collect(stored?.row)
         return stored
     }
 
@@ -59,12 +56,13 @@ struct ObjectsRead {
             // Count first, as reading all members may take long.
             let count = try run.view.memberCount(
                 of: request.owner.number, relationship, atMost: Self.membersForOne * (most + 1))
-            try budget.charge(count / Self.membersForOne, heldBytes: size.bytes)
+            try budget.charge(count / Self.membersForOne, heldBytes: budget.collectedBytes)
         }
         let list = try run.view.members(request, relationship, run.past, budget)
-        try size.add(references: 1 + list.members.count)
-        try size.add(ranks: list.ranks?.count ?? 0)
-        try budget.charge(1 + list.members.count / Self.membersForOne, heldBytes: size.bytes)
+        try budget.collect(
+            (1 + list.members.count) * MemoryLayout<ObjectReference>.stride
+                + (list.ranks?.count ?? 0) * (32 + Rank.byteLimit),
+            reads: 1 + list.members.count / Self.membersForOne)
         return list
     }
 

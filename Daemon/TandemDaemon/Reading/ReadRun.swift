@@ -16,10 +16,7 @@ struct ReadRun {
     var littleWork: Int?
     /// The work of an object, relative to one whose predicate compares one number.
     var weight = 1
-    /// The maximum number of related objects that verdicts may read; nil for the limit of any
-    /// request.
-    var verdictReads: Int?
-    /// The check that throws if the read must end.
+    /// Throws if the read must end.
     var check: ReadBudget.Check?
 
     /// An answer; for a chunked list, its head.
@@ -35,10 +32,9 @@ struct ReadRun {
     var past: HistoricalGraph? { window?.end }
 
     /// Returns a budget for one read.
-    func budget(ofRequest reads: Int? = nil) -> ReadBudget {
+    func budget() -> ReadBudget {
         view.readBudget(
-            ofRequest: reads, work: littleWork ?? .max, weight: weight,
-            check: check)
+            work: littleWork ?? .max, weight: weight, mostBytes: limits.readBytes, check: check)
     }
 
     /// Carries out a read request.
@@ -109,27 +105,24 @@ struct ReadRun {
     /// Returns the answer with the objects found; for a chunked list, its head.
     private func answer(_ fetch: Fetch, _ found: FetchResult) throws -> FetchAnswer {
         var answer = FetchAnswer(position: position, count: 0)
-        let size = AnswerByteBudget(limits, counts)
+        var related = RelatedRows(self, budget())
         switch fetch.kind {
         case .count: answer.count = UInt64(found.count)
-        case .columns: answer.values = try values(fetch, found.objects, size)
+        case .columns: answer.values = try values(fetch, found.objects)
         case .references: answer.references = found.references
         case .list where found.places != nil:
-            var related = RelatedRows(view, model, past, size, budget())
             answer.places = found.places.map {
                 $0.withLinks(upTo: Int(fetch.list?.rowsUpTo ?? 0))
             }
             for object in answer.places?.reached ?? [] { try related.read(object) }
-            answer.related = related.objects
         case .rows, .list:
             answer.objects = found.objects
-            var related = RelatedRows(view, model, past, size, budget())
             let paths = fetch.related.longest
             for object in paths.isEmpty ? [] : found.objects {
                 for path in paths { try related.follow(path[...], from: object.row) }
             }
-            answer.related = related.objects
         }
+        answer.related = related.objects
         // For any kind except a count, this is the number after offset and limit.
         if fetch.kind != .count { answer.count = UInt64(answer.bodyCount) }
         if let list = found.list { (answer.count, answer.hasMore) = (UInt64(list.count), true) }
@@ -138,12 +131,12 @@ struct ReadRun {
 
     /// Returns the rows of column values, computed from the objects found.
     private func values(
-        _ fetch: Fetch, _ objects: StoredObjects, _ size: AnswerByteBudget
+        _ fetch: Fetch, _ objects: StoredObjects
     ) throws -> [[Value]] {
         guard let wanted = fetch.columns else { return [] }
         let columns = try CompiledColumns(wanted, of: fetch.request, in: model)
         let budget = budget()
-        let reader = HistoricalReader(store: StoreReader(view, budget: budget), past: past)
+        let reader = StoreReader(view, past: past, budget: budget)
         var fold = ColumnFold(columns)
         for stored in objects {
             budget.beginObject()
@@ -151,8 +144,9 @@ struct ReadRun {
             guard let values = columns.values(stored.object, stored.row, reader) else {
                 throw unread(budget)
             }
+            let before = fold.bytes
             fold.add(values)
-            try size.check(fold.bytes)
+            try budget.collect(fold.bytes - before, reads: 0)
         }
         budget.beginObject()
         let held = objects.byteCount + fold.bytes

@@ -5,22 +5,12 @@ import TandemWire
 
 /// The rows that to-one key paths refer to, with which the client evaluates these paths itself.
 struct RelatedRows {
-    private let store: StoreView
-    private let model: CompiledModel
-    private let past: HistoricalGraph?
-    private let size: AnswerByteBudget
+    private let run: ReadRun
     private let budget: ReadBudget
     private var found: [ObjectNumber: StoredObject] = [:]
 
-    init(
-        _ store: StoreView, _ model: CompiledModel, _ past: HistoricalGraph?,
-        _ size: AnswerByteBudget,
-        _ budget: ReadBudget
-    ) {
-        self.store = store
-        self.model = model
-        self.past = past
-        self.size = size
+    init(_ run: ReadRun, _ budget: ReadBudget) {
+        self.run = run
         self.budget = budget
     }
 
@@ -29,9 +19,8 @@ struct RelatedRows {
 
     /// Follows the leading to-one relationships of a key path from a row.
     mutating func follow(_ path: ArraySlice<String>, from row: Row) throws {
-        try size.addHop()
-        try budget.charge(1, heldBytes: size.bytes)
-        guard let first = path.first, let entity = model.entity(tagged: row.tag),
+        try budget.followHop()
+        guard let first = path.first, let entity = run.model.entity(tagged: row.tag),
             let slot = entity.slot(of: first), let target = row.reference(slot, in: entity)
         else { return }
         guard let next = try load(target) else { return }
@@ -40,7 +29,7 @@ struct RelatedRows {
 
     /// Follows the leading to-one hops of an observed path.
     mutating func follow(_ hops: ArraySlice<ObservedHop>, from row: Row) throws {
-        guard let hop = hops.first, !hop.isToMany, let entity = model.entity(tagged: row.tag),
+        guard let hop = hops.first, !hop.isToMany, let entity = run.model.entity(tagged: row.tag),
             let target = row.reference(hop.slot, in: entity), let next = try load(target)
         else { return }
         try follow(hops.dropFirst(), from: next)
@@ -51,11 +40,9 @@ struct RelatedRows {
 
     private mutating func load(_ target: ObjectReference) throws -> Row? {
         if let known = found[target.number] { return known.row }
-        guard let stored = try store.stored(target, past) else { return nil }
-        try size.add(stored.row)
-        try budget.charge(1 + stored.row.bytes.count / 64, heldBytes: size.bytes)
-        found[target.number] = StoredObject(
-            object: stored.object, version: stored.version, row: stored.row)
+        guard let stored = try run.view.stored(target, run.past) else { return nil }
+        try budget.collect(stored.row)
+        found[target.number] = stored
         return stored.row
     }
 }

@@ -12,9 +12,8 @@ struct VerdictRun {
     private let window: ReadWindow
     private let changes: [ChangedObject]
     private let budget: ReadBudget
-    private let size: AnswerByteBudget
     /// The graph at the verdicts' position, and the one at the earlier position.
-    private let (now, before): (HistoricalReader, HistoricalReader)
+    private let (now, before): (StoreReader, StoreReader)
     /// The rows that the key paths of matching objects refer to.
     private(set) var related: RelatedRows
     private var isFirst = true
@@ -23,36 +22,30 @@ struct VerdictRun {
         self.run = run
         self.window = window
         changes = window.changedObjects
-        budget = run.budget(ofRequest: run.verdictReads)
-        let reader = StoreReader(run.view, budget: budget)
-        now = HistoricalReader(store: reader, past: window.end)
-        before = HistoricalReader(store: reader, past: window.start)
-        size = AnswerByteBudget(run.limits, run.counts)
-        related = RelatedRows(run.view, run.model, window.end, size, budget)
+        budget = run.budget()
+        now = StoreReader(run.view, past: window.end, budget: budget)
+        before = StoreReader(run.view, past: window.start, budget: budget)
+        related = RelatedRows(run, budget)
     }
 
     /// Returns the verdicts on all objects of a list that may be affected by the changes, in the
     /// order of references.
     ///
     /// Throws ``StoreError`` if the list exceeds the ``ReadBudget``, and `historyExpired` if only
-    /// all lists together exceed it. Throws `limitExceeded` if the verdicts do not fit into an
-    /// answer, and `storage` if something can't be read.
+    /// all lists together exceed it. Throws `storage` if something can't be read.
     mutating func verdicts(on request: CompiledRequest) throws -> [Verdict] {
         defer { isFirst = false }
         do {
             let search = CandidateSearch(request, changes, now, budget)
             var verdicts: [Verdict] = []
             for object in try search.candidates() {
-                try budget.charge(1, heldBytes: size.bytes)
                 let verdict = try verdict(on: object, of: request)
-                try size.add(verdict.row)
                 verdicts.append(verdict)
                 guard verdict.matches, let row = verdict.row else { continue }
                 for path in request.paths { try related.follow(path.hops[...], from: row) }
             }
             return verdicts
-        } catch {
-            guard !isFirst, error.isTooMuch else { throw error }
+        } catch let error as StoreError where error.isTooMuch && !isFirst {
             throw TandemError(
                 .historyExpired,
                 "the lists have too many dependencies to be evaluated together; fetch again")
@@ -62,11 +55,12 @@ struct VerdictRun {
     private func verdict(
         on object: ObjectReference, of request: CompiledRequest
     ) throws -> Verdict {
-        guard let stored = try run.view.stored(object, window.end) else {
+        let stored = try run.view.stored(object, window.end)
+        try budget.collect(stored?.row)
+        guard let stored else {
             return Verdict(object: object, matches: false, refreshed: false, version: 0, row: nil)
         }
         budget.beginObject()
-        try budget.charge(stored.row.bytes.count / 64, heldBytes: size.bytes)
         let matches = request.matches(object, stored.row, now)
         let isRefreshed = isRefreshed(stored, request)
         try budget.expectAllWasRead()
@@ -102,13 +96,5 @@ extension ReadBudget {
     func expectAllWasRead() throws {
         if let refusal { throw refusal }
         if let failure { throw TandemError(.storage, failure.message) }
-    }
-}
-
-extension Error {
-    /// Whether the same work could succeed in smaller steps.
-    fileprivate var isTooMuch: Bool {
-        if let error = self as? StoreError { return error.isTooMuch }
-        return (self as? TandemError)?.code == .limitExceeded
     }
 }

@@ -89,6 +89,9 @@ package final class GroupedKeys {
         case let path? where sections: naming = path.isOneHop(over: slot) ? .related : .each
         default: naming = .one
         }
+        guard slot == nil, case .one = naming else { return }
+        // Nothing has to be read to know the only group and section.
+        withoutRelated = RelatedKeyCache.Known(group: group([]), section: index(ofSection: ""))
     }
 
     /// Returns the size of a group's prefix in bytes.
@@ -157,7 +160,8 @@ package final class GroupedKeys {
     /// Returns the placement of an object from its related object alone; `related` is nil if there
     /// is none.
     ///
-    /// The result is nil unless an object with the same related object was placed before.
+    /// The result is nil unless an object with the same related object was placed before, or
+    /// placements do not depend on related objects.
     @inline(__always)
     package func place(knowing related: ObjectNumber?) -> Place? {
         guard let related else {

@@ -19,6 +19,8 @@ package struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         case tooMuch
         /// A request exceeds the limit of reads per object; the store is unaffected.
         case tooMuchOfObject
+        /// A request exceeds the limit on the bytes of its answer; the store is unaffected.
+        case tooLarge
         /// The read was cancelled by its caller, or exceeded its budget.
         case interrupted
         /// No reader slot is free; the next snapshot has to wait.
@@ -82,7 +84,7 @@ package struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     package var isShortage: Bool { code == .noSpace || code == .overQuota }
 
     /// Whether a request exceeded a read limit.
-    package var isTooMuch: Bool { code == .tooMuch || code == .tooMuchOfObject }
+    package var isTooMuch: Bool { [.tooMuch, .tooMuchOfObject, .tooLarge].contains(code) }
 
     /// The message.
     package var description: String { message }

@@ -25,17 +25,14 @@ struct FetchPlan {
     var decides = false
     /// The order in which candidates are found.
     var order = Order.none
-    /// The builder of sort keys from index keys; nil if sort keys have to be built from rows.
-    var keys: IndexSortKey?
-    /// The reader of placements from index keys; nil if placements have to be built from rows.
+    /// The reader of placements from index keys; nil if placements have to be made from rows.
     var places: IndexPlaces?
 
     /// Returns whether the plan reads no rows for a kind of result.
     func needsNoRows(for part: FetchResultKind) -> Bool {
         switch part {
         case .count: decides
-        case .references: decides && (keys != nil || places != nil)
-        case .list: decides && places != nil
+        case .references, .list: decides && places != nil
         case .rows: false
         }
     }
@@ -51,10 +48,7 @@ struct FetchPlan {
     /// Whether the candidates are all objects of the entities.
     var isScan: Bool { if case .scan = access { true } else { false } }
 
-    /// Whether the plan is a scan whose results are ordered by the keys of an index.
-    var isOrderedByKeys: Bool { if case .keys = order { true } else { false } }
-
-    /// Whether the search can end before all candidates have been found.
+    /// Whether the search can end before all candidates were found.
     ///
     /// This is impossible if candidates are collected before they are evaluated.
     var endsEarly: Bool {
@@ -73,9 +67,8 @@ extension FetchPlan {
     static func plans(
         for request: CompiledRequest, _ part: FetchResultKind, isPast: Bool = false
     ) -> [FetchPlan] {
-        var plans = [scan(request)]
-        plans += ordered(plans[0], request, part)
-        plans += request.constraints.compactMap { members($0, request) }
+        var plans = [scan(request, part)]
+        plans += request.constraints.compactMap { members($0, request, part) }
         plans += request.entity.uniqueness.compactMap {
             UniqueKeys($0, request.constraints).map { unique($0, request) }
         }
@@ -150,34 +143,30 @@ extension FetchPlan {
     }
 
     private static func unique(_ keys: UniqueKeys, _ request: CompiledRequest) -> FetchPlan {
-        FetchPlan(
-            access: .unique(keys), order: byNumber(request), keys: IndexSortKey(ofNothing: request))
+        FetchPlan(access: .unique(keys), order: byNumber(request))
     }
 
-    private static func scan(_ request: CompiledRequest) -> FetchPlan {
+    private static func scan(_ request: CompiledRequest, _ part: FetchResultKind) -> FetchPlan {
         let isOneTable =
             !request.request.includesSubentities || request.entity.descendants.count == 1
         return FetchPlan(
             access: .scan, decides: request.constraintsDecide && request.constraints.isEmpty,
-            order: isOneTable ? byNumber(request) : .none,
-            keys: IndexSortKey(ofNothing: request))
+            order: isOneTable ? byNumber(request) : .none, places: places(request, nil, part))
     }
 
-    /// Returns the scan whose results are ordered group by group by the keys of an index, if there
-    /// is one.
-    private static func ordered(
-        _ scan: FetchPlan, _ request: CompiledRequest, _ part: FetchResultKind
-    ) -> [FetchPlan] {
-        guard part == .rows, scan.decides, request.isWhole else { return [] }
+    /// Returns the same scan, whose results an index puts in order group by group; nil if this is
+    /// no scan, or there is no such index.
+    func orderedByKeys(_ request: CompiledRequest, _ part: FetchResultKind) -> FetchPlan? {
+        guard isScan, part == .rows, decides, request.isWhole else { return nil }
         for index in request.entity.indexes {
             guard request.isOfAll(in: index), let places = IndexPlaces(request, index, part),
                 places.isGrouped
             else { continue }
-            var plan = scan
+            var plan = self
             plan.order = .keys(index, places)
-            return [plan]
+            return plan
         }
-        return []
+        return nil
     }
 
     private static func byNumber(_ request: CompiledRequest) -> Order {
@@ -185,13 +174,13 @@ extension FetchPlan {
     }
 
     private static func members(
-        _ constraint: SlotConstraint, _ request: CompiledRequest
+        _ constraint: SlotConstraint, _ request: CompiledRequest, _ part: FetchResultKind
     ) -> FetchPlan? {
         access(by: constraint, request).map { access in
             FetchPlan(
                 access: access,
                 decides: request.constraintsDecide && request.constraints.count == 1,
-                order: byNumber(request), keys: IndexSortKey(ofNothing: request))
+                order: byNumber(request), places: places(request, nil, part))
         }
     }
 
@@ -219,26 +208,28 @@ extension FetchPlan {
         plan.decides =
             request.constraintsDecide && bounds.met.count == request.constraints.count
         plan.order = byNumber(request)
-        plan.keys = IndexSortKey(request, index)
-        if plan.decides, plan.keys == nil || part.isList,
-            bounds.used > 0 || request.isOfAll(in: index)
-        {
-            plan.places = IndexPlaces(request, index, part)
-        }
-        assert(
-            plan.places == nil || plan.decides,
-            "Placements are read from keys only if every candidate matches.")
+        plan.places = plan.decides ? places(request, index, part) : nil
         var walk = plan
         if let columns = request.sortColumns, !columns.isEmpty, part != .count,
             request.request.limit != nil,
             let order = IndexOrder(index, bounds, columns, request.entity)
         {
             walk.order = .index(order)
-            walk.places = nil
             return bounds.used > 0 ? [walk, plan] : [walk]
         }
         // Without a range, an index is useful only if no rows have to be read.
-        return bounds.used > 0 || plan.needsNoRows(for: part) ? [plan] : []
+        let isUseful = plan.needsNoRows(for: part) && request.isOfAll(in: index)
+        return bounds.used > 0 || isUseful ? [plan] : []
+    }
+
+    /// Returns the reader of placements from the keys of an index, if the result is made of them.
+    ///
+    /// Without an index, references need no placements if they need no order.
+    private static func places(
+        _ request: CompiledRequest, _ index: CompiledIndex?, _ part: FetchResultKind
+    ) -> IndexPlaces? {
+        guard part == .references || part.isList && index != nil else { return nil }
+        return IndexPlaces(request, index, part)
     }
 
     private static func related(
@@ -251,39 +242,6 @@ extension FetchPlan {
         return FetchPlan(
             access: .related(condition, target, FetchPlan(access: .scan)),
             order: byNumber(request))
-    }
-}
-
-/// A builder of sort keys from index keys, so that sorting needs no rows.
-struct IndexSortKey {
-    private let components: IndexComponents?
-    private let parts: [(place: Int, ascending: Bool)]
-
-    /// Creates a builder of a request's sort keys; nil if the index lacks a component.
-    init?(_ request: CompiledRequest, _ index: CompiledIndex) {
-        guard let columns = request.sortColumns else { return nil }
-        let places = columns.compactMap { index.slots.firstIndex(of: $0.slot) }
-        guard places.count == columns.count else { return nil }
-        components = places.isEmpty ? nil : IndexComponents(index, request.entity)
-        parts = zip(places, columns).map { ($0, $1.ascending) }
-    }
-
-    /// Creates a builder of empty sort keys; nil if the request has sort keys.
-    init?(ofNothing request: CompiledRequest) {
-        guard request.sortColumns?.isEmpty == true else { return nil }
-        (components, parts) = (nil, [])
-    }
-
-    /// Returns the sort key; nil if a component was truncated.
-    func key(_ key: UnsafeRawBufferPointer) -> [UInt8]? {
-        var result: [UInt8] = []
-        guard let components else { return result }
-        for part in parts {
-            guard let range = components.component(key, part.place) else { return nil }
-            let bytes = key[range]
-            result += part.ascending ? Array(bytes) : bytes.map { ~$0 }
-        }
-        return result
     }
 }
 

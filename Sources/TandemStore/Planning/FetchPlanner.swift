@@ -40,11 +40,9 @@ struct FetchPlanner {
         let plans =
             try FetchPlan.plans(for: request, part, isPast: isPast || isTooDeep)
             + FetchPlan.unions(for: request, narrowest)
-        let ordered = plans.first { $0.isOrderedByKeys }
-        let best = try best(of: plans.filter { !$0.isOrderedByKeys })
-        // Both plans are scans, but this one needs no sort keys.
-        if let ordered, case .scan = best.access { return ordered }
-        return best
+        let best = try best(of: plans)
+        // An ordered scan makes no sort keys.
+        return best.orderedByKeys(request, part) ?? best
     }
 
     /// Returns a plan that reads fewer than ``mostOfLittle`` keys and rows; nil if no plan does.
@@ -55,11 +53,9 @@ struct FetchPlanner {
         if let plan = FetchPlan.unique(request) { return plan }
         let plans =
             FetchPlan.plans(for: request, part) + FetchPlan.unions(for: request) { $0[0] }
-        if let plan = try counted(plans.filter { !$0.isOrderedByKeys }, Self.mostOfLittle) {
-            return plan
-        }
+        if let plan = try counted(plans, Self.mostOfLittle) { return plan }
         let scan = plans[0]
-        if scan.endsEarly, scan.decides, part != .count, let wanted = request.wanted {
+        if scan.decides, let wanted = wanted(scan) {
             return wanted < Self.mostOfLittle ? scan : nil
         }
         let rows = try counter.countRows(of: request, atMost: Self.mostOfLittle)
@@ -68,7 +64,6 @@ struct FetchPlanner {
 
     private func best(of plans: [FetchPlan]) throws(StoreError) -> FetchPlan {
         assert(plans.first?.isScan == true, "The scan is the first plan.")
-        assert(!plans.contains(where: \.isOrderedByKeys), "Scans are compared without an order.")
         guard plans.count > 1 else { return plans[0] }
         for most in [16, 256, Self.mostCounted] {
             if let plan = try counted(plans, most) { return plan }
@@ -118,13 +113,8 @@ struct FetchPlanner {
     /// Returns the number of keys that a plan reads; nil if it is not less than `most`, or can't be
     /// counted.
     private func keys(of plan: FetchPlan, _ most: Int) throws(StoreError) -> Int? {
-        var most = most
-        if plan.endsEarly, plan.decides, let wanted = request.wanted, part != .count,
-            wanted <= most
-        {
-            // The plan ends when all requested matches have been found.
-            most = wanted
-            return min(try counter.keys(of: plan.access, atMost: most) ?? most, most)
+        if plan.decides, let wanted = wanted(plan), wanted <= most {
+            return min(try counter.keys(of: plan.access, atMost: wanted) ?? wanted, wanted)
         }
         guard let keys = try counter.keys(of: plan.access, atMost: most), keys < most else {
             return nil
@@ -132,11 +122,16 @@ struct FetchPlanner {
         return keys
     }
 
+    /// Returns the number of matches at which a plan ends; nil if it finds all of them.
+    private func wanted(_ plan: FetchPlan) -> Int? {
+        plan.endsEarly && part != .count ? request.wanted : nil
+    }
+
     /// Returns the cost of the scan, exact only if it is less than `most`.
     private func scanCost(_ scan: FetchPlan, atMost most: Double) throws(StoreError) -> Double {
         let one = PlanCost.of(scan, keys: 1, for: part)
         let enough = Int(min(most / one, Double(Self.mostCounted)).rounded(.up)) + 1
-        if scan.endsEarly, scan.decides, part != .count, let wanted = request.wanted {
+        if scan.decides, let wanted = wanted(scan) {
             return Double(min(wanted, enough)) * one
         }
         return Double(try counter.countRows(of: request, atMost: enough)) * one
@@ -154,7 +149,7 @@ struct FetchPlanner {
             let plan = try completed(plan)
             let share = try share(of: plan, sample, all)
             var keys = all * share
-            if plan.endsEarly, part != .count, let wanted = request.wanted {
+            if let wanted = wanted(plan) {
                 keys = min(keys, Double(wanted) * (plan.decides ? 1 : share / matching))
             }
             var cost = PlanCost.of(plan, keys: keys, for: part)

@@ -46,7 +46,7 @@ struct IndexOrder {
         else { return nil }
         depth = bounds.fixed + open.count
         settlesTies = depth == index.slots.count
-        components = IndexComponents(index, entity)
+        components = IndexComponents(index.slots, entity)
         var levels: [Level] = []
         for (place, column) in open.enumerated() {
             let end = bounds.fixed + place + 1
@@ -82,13 +82,10 @@ struct IndexComponents {
     }
 
     private let shapes: [Shape]
-    /// The slots of the index's properties, in order.
-    let slots: [Int]
 
-    /// Creates the parser of an entity's index.
-    init(_ index: CompiledIndex, _ entity: CompiledEntity) {
-        slots = index.slots
-        shapes = index.slots.map { slot in
+    /// Creates the parser of an index over properties of an entity.
+    init(_ slots: [Int], _ entity: CompiledEntity) {
+        shapes = slots.map { slot in
             switch entity.properties[slot].attribute?.type {
             case .bool: .fixed(1)
             case .int, .double, .date, nil: .fixed(8)
@@ -130,16 +127,7 @@ struct IndexComponents {
         return at
     }
 
-    /// Returns the range of one component in a key; nil if the component is truncated.
-    func component(_ key: UnsafeRawBufferPointer, _ place: Int) -> Range<Int>? {
-        let start = prefix(key, place)
-        guard let end = Self.end(shapes[place], key, start), end <= key.count - 8 else {
-            return nil
-        }
-        return start..<end
-    }
-
-    /// Calls `body` with a parser for any number of keys.
+    /// Calls `body` with a parser that can be used for any number of keys.
     @inline(__always)
     func withFinder<Result, Failure: Error>(
         _ body: (Finder) throws(Failure) -> Result

@@ -8,6 +8,7 @@ import TandemQuery
 /// rows per bucket are read, the bucket's and its first object's. Index keys have the same
 /// components as sort keys, but without the inversion of descending ones.
 struct IndexPlaces {
+    /// The leading components of the index, up to the last one that placements need.
     private let components: IndexComponents
     /// The index of the relationship among the components; nil if neither the order nor the
     /// sections have a path through one.
@@ -20,8 +21,12 @@ struct IndexPlaces {
         var flipping: UInt64
     }
 
-    /// Creates the reader for a kind of result; nil if the keys lack a component of the placement.
-    init?(_ request: CompiledRequest, _ index: CompiledIndex, _ part: FetchResultKind) {
+    /// Creates the reader for a kind of result; nil if the keys lack some component of the
+    /// placement.
+    ///
+    /// Without an index, keys have no components.
+    init?(_ request: CompiledRequest, _ index: CompiledIndex?, _ part: FetchResultKind) {
+        let slots = index?.slots ?? []
         let keys = GroupedKeys(of: request, sections: part.isList)
         guard let columns = keys.restColumns else { return nil }
         if case .list(let hops) = part, hops.count > 0 {
@@ -29,11 +34,12 @@ struct IndexPlaces {
                 return nil
             }
         }
-        related = keys.slot.flatMap { index.slots.firstIndex(of: $0) }
+        related = keys.slot.flatMap { slots.firstIndex(of: $0) }
         guard (related == nil) == (keys.slot == nil) else { return nil }
-        let places = columns.compactMap { index.slots.firstIndex(of: $0.slot) }
+        let places = columns.compactMap { column in slots.firstIndex(of: column.slot) }
         guard places.count == columns.count else { return nil }
-        components = IndexComponents(index, request.entity)
+        let needed = max(related ?? -1, places.max() ?? -1) + 1
+        components = IndexComponents(Array(slots.prefix(needed)), request.entity)
         parts = zip(places, columns).map { Part(place: $0, flipping: $1.ascending ? 0 : .max) }
     }
 

@@ -18,7 +18,7 @@ struct KeyCounter {
                 return 1
             }
             let range = KeyRange(prefix: StoreKey.links(inverse.linkID, of: member.object.number))
-            return try count(store.tables.links, range, atMost: most)
+            return try store.count(store.tables.links, in: range, atMost: most)
         case .union(let parts):
             var count = 0
             for part in parts where count < most {
@@ -26,13 +26,11 @@ struct KeyCounter {
                 count += keys
             }
             return count
-        case .members(let owner, let link, _):
-            let range = KeyRange(prefix: StoreKey.links(link, of: owner.number))
-            return try count(store.tables.links, range, atMost: most)
-        case .index(_, let ranges):
+        case .members, .index:
+            guard let (table, ranges) = access.keys else { return nil }
             var count = 0
             for range in ranges where count < most {
-                count += try self.count(store.tables.indexes, range, atMost: most - count)
+                count += try store.count(store.tables[table], in: range, atMost: most - count)
             }
             return count
         }
@@ -43,7 +41,7 @@ struct KeyCounter {
         var count = 0
         for tag in request.tags where count < most {
             let range = KeyRange(prefix: StoreKey.tag(tag))
-            count += try self.count(store.tables.rows, range, atMost: most - count)
+            count += try store.count(store.tables.rows, in: range, atMost: most - count)
         }
         return count
     }
@@ -74,19 +72,5 @@ struct KeyCounter {
             sum += Double(count) * whole / Double(last - first)
         }
         return min(sum, Double(try store.current.count(store.tables.rows)))
-    }
-
-    private func count(
-        _ table: LMDBTable, _ range: KeyRange, atMost most: Int
-    ) throws(StoreError) -> Int {
-        guard most > 0, !range.isEmpty else { return 0 }
-        var count = 0
-        try store.current.scan(table, from: range.lower) { key, _ in
-            guard range.isBelowEnd(key) else { return false }
-            count += 1
-            return count < most
-        }
-        assert(count <= most, "At most the requested number of keys is counted.")
-        return count
     }
 }

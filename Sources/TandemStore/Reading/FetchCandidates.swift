@@ -3,38 +3,27 @@ import TandemQuery
 
 /// Finds the candidates of a fetch according to a plan, and passes them to the matches.
 struct FetchCandidates {
-    private let plan: FetchPlan
-    private let request: CompiledRequest
-    private let part: FetchResultKind
-    private let view: StoreView
+    private let run: FetchRun
     private let matches: FetchMatches
-    private let budget: ReadBudget
     /// The number of rows of related objects that were read to find candidates.
     private(set) var relatedRowsRead = 0
     /// The number of keys that were read to find related objects.
     private(set) var relatedKeysRead = 0
 
-    init(
-        _ plan: FetchPlan, _ request: CompiledRequest, _ part: FetchResultKind, _ view: StoreView,
-        _ matches: FetchMatches, _ budget: ReadBudget
-    ) {
-        self.plan = plan
-        self.request = request
-        self.part = part
-        self.view = view
+    init(_ run: FetchRun, _ matches: FetchMatches) {
+        self.run = run
         self.matches = matches
-        self.budget = budget
     }
 
-    /// Passes all candidates to the matches, or as many as the answer needs.
-    mutating func run() throws(StoreError) {
-        switch (plan.access, plan.order) {
+    /// Passes on all candidates, or as many as the answer needs.
+    mutating func find() throws(StoreError) {
+        switch (run.plan.access, run.plan.order) {
         case (.scan, _):
-            for tag in request.tags where !matches.hasEnough { try scan(tag) }
+            for tag in run.request.tags where !matches.hasEnough { try scan(tag) }
         case (.index(_, let ranges), .index(let order)):
             try walk(ranges, order)
         default:
-            if plan.needsNoRows(for: part), let (table, ranges) = plan.access.keys {
+            if run.needsNoRows, let (table, ranges) = run.plan.access.keys {
                 try acceptAll(table, ranges)
             } else {
                 try evaluateInOrder(try collected())
@@ -45,14 +34,13 @@ struct FetchCandidates {
     // MARK: Rows of an entity
 
     private func scan(_ tag: EntityTag) throws(StoreError) {
-        let isCounting = plan.needsNoRows(for: part)
-        let decoder = view.decoder
-        try view.current.scan(view.tables.rows, prefix: StoreKey.tag(tag)) {
+        let needsNoRows = run.needsNoRows
+        let decoder = run.view.decoder
+        try run.view.current.scan(run.view.tables.rows, prefix: StoreKey.tag(tag)) {
             (number, value) throws(StoreError) -> Bool in
             guard !matches.hasEnough else { return false }
             let object = try decoder.object(tag, number, in: .rows)
-            if isCounting {
-                matches.accept(object, key: [])
+            if needsNoRows, matches.accept(object) {
                 try matches.chargeKeys(1)
             } else {
                 try matches.evaluate(object, value)
@@ -65,32 +53,24 @@ struct FetchCandidates {
 
     /// Adds the objects of index or link keys without evaluation, because all of them match.
     private func acceptAll(_ table: StoreTable, _ ranges: [KeyRange]) throws(StoreError) {
-        let places = part == .count ? nil : plan.places
-        let sortKey = part == .count || places != nil ? nil : plan.keys
         for range in ranges {
-            let decoder = view.decoder
-            try view.current.scan(view.tables[table], in: range) {
+            let decoder = run.view.decoder
+            try run.view.current.scan(run.view.tables[table], in: range) {
                 (key, value) throws(StoreError) in
                 try matches.chargeKeys(1)
                 let object = try decoder.object(endOf: key, value, in: table)
-                guard request.includes(tag: object.tag) else { return }
-                if let places {
-                    guard accept(object, key, places) else { return try matches.evaluate(object) }
-                } else if let made = sortKey.map({ $0.key(key) }) ?? [] {
-                    matches.accept(object, key: made)
-                } else {
-                    try matches.evaluate(object)
-                }
+                guard run.request.includes(tag: object.tag) else { return }
+                if !accept(object, key) { try matches.evaluate(object) }
             }
         }
     }
 
-    /// Adds the object of a key; returns false if the object's row has to be read.
+    /// Adds the object of a matching key; returns false if the object's row has to be read.
     @inline(__always)
-    private func accept(
-        _ object: ObjectReference, _ key: UnsafeRawBufferPointer, _ places: IndexPlaces
-    ) -> Bool {
-        withUnsafeTemporaryAllocation(byteCount: places.longestRest, alignment: 1) { room in
+    private func accept(_ object: ObjectReference, _ key: UnsafeRawBufferPointer) -> Bool {
+        // Objects are only counted.
+        guard let places = run.plan.places else { return matches.accept(object) }
+        return withUnsafeTemporaryAllocation(byteCount: places.longestRest, alignment: 1) { room in
             guard let start = room.baseAddress else { return false }
             let (related, count) = places.withReader { $0.read(key, into: start) }
             guard case .known(let related) = related else { return false }
@@ -102,21 +82,17 @@ struct FetchCandidates {
     // MARK: An index in the request's order
 
     private func walk(_ ranges: [KeyRange], _ order: IndexOrder) throws(StoreError) {
-        var walk = IndexCursor(ranges, order, try view.current.ownCursor(view.tables.indexes))
-        // Sort keys are built from index keys if every entry matches and no rows are requested.
-        let sortKey = plan.needsNoRows(for: part) ? plan.keys : nil
-        let decoder = view.decoder
+        var walk = IndexCursor(
+            ranges, order, try run.view.current.ownCursor(run.view.tables.indexes))
+        let needsNoRows = run.needsNoRows
+        let decoder = run.view.decoder
         while let entry = try walk.next() {
             if walk.beginsGroup, matches.hasEnough { return }
             let object = try decoder.object(endOf: entry.key, entry.value, in: .indexes)
-            let key = sortKey.flatMap { $0.key(entry.key) }
             try matches.chargeKeys(1)
-            guard request.includes(tag: object.tag) else { continue }
-            if let key {
-                matches.accept(object, key: key)
-            } else {
-                try matches.evaluate(object)
-            }
+            guard run.request.includes(tag: object.tag) else { continue }
+            if needsNoRows, accept(object, entry.key) { continue }
+            try matches.evaluate(object)
         }
     }
 
@@ -127,7 +103,7 @@ struct FetchCandidates {
     /// This is also the order of the rows in the store.
     private func evaluateInOrder(_ objects: [ObjectReference]) throws(StoreError) {
         var last: ObjectReference?
-        for object in objects where object != last && request.includes(tag: object.tag) {
+        for object in objects where object != last && run.request.includes(tag: object.tag) {
             assert(last.map { $0 < object } ?? true, "The candidates were sorted.")
             guard !matches.hasEnough else { return }
             try matches.evaluate(object)
@@ -138,17 +114,17 @@ struct FetchCandidates {
     /// Returns the candidates of the plan in ascending order, possibly with duplicates.
     private mutating func collected() throws(StoreError) -> [ObjectReference] {
         var objects: [ObjectReference] = []
-        for path in plan.access.parts {
+        for path in run.plan.access.parts {
             switch path {
             case .unique(let unique):
                 for key in unique.keys {
                     try matches.chargeKeys(1)
-                    if let value = try view.current.get(view.tables.unique, key) {
-                        objects.append(try view.decoder.holder(value))
+                    if let value = try run.view.current.get(run.view.tables.unique, key) {
+                        objects.append(try run.view.decoder.holder(value))
                     }
                 }
             case .holders(let member):
-                guard let inverse = member.inverse(in: request.model) else { continue }
+                guard let inverse = member.inverse(in: run.request.model) else { continue }
                 let target = ObjectReference(
                     tag: member.relationship.destination, number: member.object.number)
                 try collect(inverse, member.relationship.inverseSlot, of: target, into: &objects)
@@ -160,15 +136,17 @@ struct FetchCandidates {
             case .scan, .union: preconditionFailure("Neither scans nor unions are collected.")
             }
         }
-        try matches.sort(candidates: &objects)
+        let held = matches.bytes + objects.count * MemoryLayout<ObjectReference>.stride
+        try run.budget.sort(&objects, heldBytes: held, by: <)
         return objects
     }
 
     private func collect(
         _ table: StoreTable, _ range: KeyRange, into objects: inout [ObjectReference]
     ) throws(StoreError) {
-        let decoder = view.decoder
-        try view.current.scan(view.tables[table], in: range) { (key, value) throws(StoreError) in
+        let decoder = run.view.decoder
+        try run.view.current.scan(run.view.tables[table], in: range) {
+            (key, value) throws(StoreError) in
             objects.append(try decoder.object(endOf: key, value, in: table))
             try matches.chargeKeys(1, collected: objects.count)
         }
@@ -179,7 +157,7 @@ struct FetchCandidates {
         _ relationship: CompiledRelationship, _ target: CompiledRequest, _ inner: FetchPlan,
         into objects: inout [ObjectReference]
     ) throws(StoreError) {
-        let found = try view.fetch(target, by: inner, for: .references, budget: budget)
+        let found = try run.view.fetch(target, by: inner, for: .references, budget: run.budget)
         relatedRowsRead += found.rowsRead
         relatedKeysRead += found.keysRead
         for object in found.references {
@@ -200,14 +178,14 @@ struct FetchCandidates {
             let prefix = StoreKey.links(relationship.linkID, of: object.number)
             return try collect(.links, KeyRange(prefix: prefix), into: &objects)
         }
-        // The object may belong to a subentity of the reference's entity.
-        for tag in request.model.entity(tagged: object.tag)?.descendants ?? [] {
+        // The object may belong to a subentity of the entity in the reference.
+        for tag in run.request.model.entity(tagged: object.tag)?.descendants ?? [] {
             let own = ObjectReference(tag: tag, number: object.number)
-            guard let entity = request.model.entity(tagged: tag),
-                let row = try view.stored(own)?.row
+            guard let entity = run.request.model.entity(tagged: tag),
+                let row = try run.view.stored(own)?.row
             else { continue }
             relatedRowsRead += 1
-            try budget.charge(1, heldBytes: matches.bytes)
+            try run.budget.charge(1, heldBytes: matches.bytes)
             if let target = row.reference(slot, in: entity) { objects.append(target) }
             return
         }

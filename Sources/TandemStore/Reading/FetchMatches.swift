@@ -6,26 +6,19 @@ import TandemQuery
 ///
 /// Bound to one thread at a time.
 final class FetchMatches {
-    /// An object that matches.
-    ///
-    /// The match's ordinal is the index of its row and of its list details, if these are kept.
-    typealias Match = SortKeyArena.SortEntry
-
-    private let request: CompiledRequest
-    private let view: StoreView
-    private let budget: ReadBudget
-    private let reader: HistoricalReader
-    /// The graph at an earlier position; nil to read at the view's position.
-    private let past: HistoricalGraph?
+    private let run: FetchRun
+    private let reader: StoreReader
     private let demand: Demand
     /// The details of each match, if the request opens a list.
     private var details: ListDetailCollector?
     private let keys: GroupedKeys
-    private let arena: SortKeyArena
+    private let arena = SortKeyArena()
     /// The rows of the matches in the order of evaluation, if they are kept.
     private var rows = StoredObjects()
-    private var found: [Match] = []
-    /// The number of matches, if only the number is requested.
+    /// The matches; the ordinal is the index of the object's row and of its list details, if these
+    /// are kept.
+    private var found: [SortEntry] = []
+    /// The number of matches, if only that is requested.
     private var counted = 0
     private(set) var rowsRead = 0
     /// The number of keys that were read to find candidates.
@@ -33,23 +26,16 @@ final class FetchMatches {
     /// The approximate size of the matches in bytes.
     private(set) var bytes = 0
 
-    init(
-        _ request: CompiledRequest, _ plan: FetchPlan, _ part: FetchResultKind, _ view: StoreView,
-        _ past: HistoricalGraph?, _ budget: ReadBudget
-    ) {
-        self.request = request
-        self.view = view
-        self.past = past
-        self.budget = budget
-        reader = HistoricalReader(store: StoreReader(view, budget: budget), past: past)
-        demand = Demand(request, plan, part)
-        if case .list(let hops) = part {
-            keys = GroupedKeys(of: request, sections: true)
+    init(_ run: FetchRun) {
+        self.run = run
+        reader = run.reader
+        demand = Demand(run)
+        if case .list(let hops) = run.part {
+            keys = GroupedKeys(of: run.request, sections: true)
             details = ListDetailCollector(hops, keys)
         } else {
-            keys = GroupedKeys(of: request)
+            keys = GroupedKeys(of: run.request)
         }
-        arena = SortKeyArena(keys)
     }
 
     /// Whether all matches of the answer have been found.
@@ -60,38 +46,31 @@ final class FetchMatches {
     /// Throws if the read must end.
     func chargeKeys(_ count: Int, collected: Int = 0) throws(StoreError) {
         keysRead += count
-        try budget.charge(
+        try run.budget.charge(
             count, heldBytes: bytes + collected * MemoryLayout<ObjectReference>.stride)
-    }
-
-    /// Sorts the candidates that were collected; throws if the read must end.
-    func sort(candidates: inout [ObjectReference]) throws(StoreError) {
-        let held = bytes + candidates.count * MemoryLayout<ObjectReference>.stride
-        try budget.sort(&candidates, heldBytes: held, by: <)
     }
 
     /// Returns whether the object's row changed after the position, so that its current keys don't
     /// apply.
-    func isPast(_ object: ObjectReference) -> Bool { past?.net(object) != nil }
+    func isPast(_ object: ObjectReference) -> Bool { run.past?.net(object) != nil }
 
     // MARK: Evaluation
 
-    /// Adds an object that matches according to an index, with its sort key.
-    func accept(_ object: ObjectReference, key: [UInt8]) {
-        guard !isPast(object) else { return }
-        append(object, key)
-    }
-
-    /// Adds an object that matches according to an index, given its related object and the rest of
+    /// Adds an object that matches according to its key, with its related object and the rest of
     /// its sort key.
     ///
     /// Returns false if the object's row has to be read, because the related object is not known
     /// yet.
     @inline(__always)
     func accept(
-        _ object: ObjectReference, related: ObjectNumber?, rest: UnsafeRawBufferPointer
+        _ object: ObjectReference, related: ObjectNumber? = nil,
+        rest: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
     ) -> Bool {
         guard !isPast(object) else { return true }
+        guard demand.limit != 0 else {
+            counted += 1
+            return true
+        }
         let before = details?.bytes ?? 0
         guard let place = keys.place(knowing: related), details?.collect(at: place) ?? true else {
             return false
@@ -106,19 +85,19 @@ final class FetchMatches {
     /// Reads and evaluates an object, unless it does not exist or its row changed after the
     /// position.
     func evaluate(_ object: ObjectReference) throws(StoreError) {
-        try budget.charge(1, heldBytes: bytes)
+        try run.budget.charge(1, heldBytes: bytes)
         guard !isPast(object),
-            let value = try view.current.get(view.tables.rows, SmallKey(row: object))
+            let value = try run.view.current.get(run.view.tables.rows, SmallKey(row: object))
         else { return }
         try evaluate(object, value)
     }
 
     /// Evaluates the objects whose rows changed after the position, using their former rows.
     func evaluateChanged() throws(StoreError) {
-        guard let past else { return }
-        let changed = try past.changedObjects(budget) { request.includes(tag: $0) }
+        guard let past = run.past else { return }
+        let changed = try past.changedObjects(run.budget) { run.request.includes(tag: $0) }
         for object in changed {
-            try budget.charge(1, heldBytes: bytes)
+            try run.budget.charge(1, heldBytes: bytes)
             guard let row = past.net(object)?.before else { continue }
             try row.withView { evaluate(object, past.position, $0) }?.raise()
         }
@@ -133,10 +112,10 @@ final class FetchMatches {
         _ object: ObjectReference, _ value: UnsafeRawBufferPointer
     ) throws(StoreError) {
         guard !isPast(object) else { return }
-        let row = try view.rowView(object, at: value)
-        try budget.charge(1 + row.bytes.count / 64, heldBytes: bytes)
+        let row = try run.view.rowView(object, at: value)
+        try run.budget.charge(1 + row.bytes.count / 64, heldBytes: bytes)
         let version = UInt64(littleEndian: value.loadUnaligned(as: UInt64.self))
-        try view.current.lend { () throws(StoreError) in
+        try run.view.current.lend { () throws(StoreError) in
             try evaluate(object, version, row)?.raise()
         }
     }
@@ -148,41 +127,43 @@ final class FetchMatches {
         _ object: ObjectReference, _ version: UInt64, _ row: RowView
     ) -> StoreError? {
         rowsRead += 1
-        budget.beginObject()
-        guard let matches = request.matches(object, row, reader) else { return unsettled }
+        run.budget.beginObject()
+        guard let matches = run.request.matches(object, row, reader) else { return run.unread }
         guard matches else { return nil }
         guard demand.limit != 0 else {
             counted += 1
             return nil
         }
-        guard let match = match(object, row) else { return unsettled }
-        keep(row, of: match, version)
+        guard let match = match(object, row) else { return run.unread }
+        keep(row, of: object, match, version)
         append(match)
         return nil
     }
 
     /// Adds the sort key and the list details of a match; returns nil if the reader lacks an
     /// object.
-    private func match(_ object: ObjectReference, _ row: RowView) -> Match? {
+    private func match(_ object: ObjectReference, _ row: RowView) -> SortEntry? {
         let before = keys.bytes + (details?.bytes ?? 0)
         defer { bytes += keys.bytes + (details?.bytes ?? 0) - before }
         guard let place = keys.place(of: object, row, reader),
-            details?.collect(row, at: place, request, reader) ?? true
+            details?.collect(row, at: place, run.request, reader) ?? true
         else { return nil }
         // The answer to a list request contains complete keys, even if many share a prefix.
         if details != nil { bytes += keys.prefixBytes(place.group) + keys.rest.bytes.count }
-        return arena.add(object, keys.rest.bytes, group: place.group)
+        return keys.rest.bytes.withUnsafeBytes { arena.add(object, $0, group: place.group) }
     }
 
     /// Keeps the row of the latest match, if rows are kept.
     ///
     /// For a request for rows, all rows are kept. For a list, rows are kept until it has too many
     /// objects to be answered with rows.
-    private func keep(_ row: RowView, of match: Match, _ version: UInt64) {
+    private func keep(
+        _ row: RowView, of object: ObjectReference, _ match: SortEntry, _ version: UInt64
+    ) {
         guard demand.keepsRows || match.ordinal < demand.keptUpTo else { return letRowsGo() }
         assert(rows.count == Int(match.ordinal), "A kept row has the ordinal of its match.")
         let before = rows.byteCount
-        rows.append(match.object, version: version, row: row.bytes)
+        rows.append(object, version: version, row: row.bytes)
         bytes += rows.byteCount - before + MemoryLayout<Int>.stride
     }
 
@@ -193,42 +174,30 @@ final class FetchMatches {
         rows = StoredObjects()
     }
 
-    /// The error for a candidate that could not be evaluated.
-    private var unsettled: StoreError { budget.refusal ?? budget.failure ?? view.unreadable }
-
-    private func append(_ object: ObjectReference, _ key: [UInt8]) {
-        if demand.limit == 0 { counted += 1 } else { append(arena.add(object, key)) }
-    }
-
-    private func append(_ match: Match) {
+    private func append(_ match: SortEntry) {
         found.append(match)
         assert(found.count == arena.count, "Each match has a sort key.")
         assert(details.map { $0.count == found.count } ?? true, "Each match of a list has details.")
-        bytes +=
-            MemoryLayout<Match>.stride + MemoryLayout<Int>.stride + arena.bytes(of: match).count
+        bytes += MemoryLayout<SortEntry>.stride + arena.records.next(match.at) - match.at
     }
 
     // MARK: Sorting
 
     /// Sorts the matches; call it after the last candidate.
     func sort() throws(StoreError) {
-        try budget.runCheck(bytes)
-        let (budget, bytes) = (budget, bytes)
-        let check = { () throws(StoreError) in try budget.runCheck(bytes) }
-        if keys.isGrouped {
-            found = try GroupedSort.sorted(
-                found, groups: keys.prefixes.count, keys, arena, check)
-        } else {
-            var sort = CheckedSort()
-            try found.withUnsafeMutableBufferPointer { found throws(StoreError) in
-                try sort.sort(&found, by: { arena.precedesInGroup($0, $1) }, check)
-            }
+        try run.budget.runCheck(bytes)
+        let records = arena.records
+        try GroupedSort.sort(&found, keys, records) { [run, bytes] () throws(StoreError) in
+            try run.budget.runCheck(bytes)
         }
         assert(
             !Invariants.walk(found.count)
-                || !zip(found, found.dropFirst()).contains { arena.precedes($1, $0) },
+                || !zip(found, found.dropFirst()).contains {
+                    $0.group == $1.group
+                        ? records.precedes($1, $0) : keys.precedes($1.group, $0.group)
+                },
             "The matches are in the request's order.")
-        try budget.runCheck(bytes)
+        try run.budget.runCheck(bytes)
     }
 
     private var matchCount: Int { counted + found.count }
@@ -238,29 +207,36 @@ final class FetchMatches {
     /// The number is exact for a count or without a limit; otherwise it is at most offset plus
     /// limit.
     var count: Int {
-        guard !demand.isCount, let wanted = request.wanted else { return matchCount }
+        guard !demand.isCount, let wanted = run.request.wanted else { return matchCount }
         return min(wanted, matchCount)
     }
 
     /// Returns the matches from offset to limit, in the request's order.
-    func answer() -> ArraySlice<Match> {
+    func answer() -> ArraySlice<SortEntry> {
         guard demand.limit != 0 else { return [] }
-        let start = min(max(0, request.request.offset), found.count)
-        // Offset and limit can be any numbers, so adding them could overflow.
+        let start = min(max(0, run.request.request.offset), found.count)
+        // A client may send any numbers, so nothing that could overflow is added here.
         let wanted = demand.limit.map { min($0, found.count - start) }
         return found[start..<(start + (wanted ?? found.count - start))]
     }
 
+    /// Returns references to the objects of matches.
+    func references(to matches: ArraySlice<SortEntry>) -> [ObjectReference] {
+        let records = arena.records
+        return matches.map { records.object($0.at) }
+    }
+
     /// Returns the placements of matches if they form a list that is too long to be answered with
     /// rows.
-    func places(of matches: ArraySlice<Match>) throws(StoreError) -> ListPlacements? {
-        matches.count > demand.rowsUpTo ? try details?.places(of: matches, arena, keys) : nil
+    func places(of matches: ArraySlice<SortEntry>) throws(StoreError) -> ListPlacements? {
+        matches.count > demand.rowsUpTo
+            ? try details?.places(of: matches, arena.records, keys) : nil
     }
 
     /// Returns the rows of matches, and reads those that were not kept.
     ///
-    /// Throws if a row does not exist.
-    func objects(of matches: ArraySlice<Match>) throws(StoreError) -> StoredObjects {
+    /// Throws if one does not exist.
+    func objects(of matches: ArraySlice<SortEntry>) throws(StoreError) -> StoredObjects {
         if matches.allSatisfy({ $0.ordinal < rows.count }) {
             return matches.withUnsafeBufferPointer { matches in
                 rows.arranged(matches.count) { Int(matches[$0].ordinal) }
@@ -268,16 +244,16 @@ final class FetchMatches {
         }
         var objects = StoredObjects()
         for match in matches {
-            guard let stored = try stored(match) else { throw view.unreadable }
+            guard let stored = try stored(match) else { throw run.view.unreadable }
             objects.append(stored)
-            try budget.charge(1, heldBytes: bytes + objects.byteCount)
+            try run.budget.charge(1, heldBytes: bytes + objects.byteCount)
         }
         return objects
     }
 
-    private func stored(_ match: Match) throws(StoreError) -> StoredObject? {
+    private func stored(_ match: SortEntry) throws(StoreError) -> StoredObject? {
         if match.ordinal < rows.count { return rows[Int(match.ordinal)] }
-        return try view.stored(match.object, past)
+        return try run.view.stored(arena.records.object(match.at), run.past)
     }
 }
 
@@ -301,13 +277,14 @@ private struct Demand {
     /// request's order.
     let enough: Int?
 
-    init(_ request: CompiledRequest, _ plan: FetchPlan, _ part: FetchResultKind) {
+    init(_ run: FetchRun) {
+        let (request, part) = (run.request, run.part)
         isCount = part == .count
-        enough = plan.isOrdered && !isCount ? request.wanted : nil
+        enough = run.plan.isOrdered && !isCount ? request.wanted : nil
         limit = isCount ? 0 : request.request.limit.map { max(0, $0) }
         keepsRows = part == .rows && limit == nil
         rowsUpTo = if case .list(let hops) = part { hops.rowsUpTo } else { 0 }
         // Rows that are not read can't be kept.
-        keptUpTo = plan.needsNoRows(for: part) ? 0 : rowsUpTo
+        keptUpTo = run.needsNoRows ? 0 : rowsUpTo
     }
 }

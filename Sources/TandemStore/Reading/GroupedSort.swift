@@ -6,40 +6,47 @@ import TandemQuery
 /// For a list with sections of a hundred rows, this takes only a few comparisons of two numbers per
 /// row. Sorting by complete keys would compare each section's common prefix repeatedly.
 enum GroupedSort {
-    typealias Entry = SortKeyArena.SortEntry
-
-    /// Returns the entries of the first `count` groups in order.
+    /// Sorts entries whose groups are those of `keys`.
     ///
     /// Calls `check` periodically, and throws its errors.
-    static func sorted(
-        _ entries: [Entry], groups count: Int, _ keys: GroupedKeys, _ arena: SortKeyArena,
+    static func sort(
+        _ entries: inout [SortEntry], _ keys: GroupedKeys, _ records: SortKeyRecords,
         _ check: () throws(StoreError) -> Void
-    ) throws(StoreError) -> [Entry] {
-        guard !entries.isEmpty else { return [] }
-        var counts = [Int](repeating: 0, count: count)
-        for entry in entries { counts[Int(entry.group)] += 1 }
+    ) throws(StoreError) {
         var sort = CheckedSort()
-        var groups = Array(0..<UInt32(count))
-        try sort.sort(&groups, by: { keys.precedes($0, $1) }, check)
-        // The index of the next entry of each group.
-        var next = [Int](repeating: 0, count: count)
-        var start = 0
-        for group in groups {
-            next[Int(group)] = start
-            start += counts[Int(group)]
-        }
-        assert(start == entries.count, "Each entry is in one of the groups.")
-        var sorted = entries
-        for entry in entries {
-            sorted[next[Int(entry.group)]] = entry
-            next[Int(entry.group)] += 1
-        }
-        try sorted.withUnsafeMutableBufferPointer { sorted throws(StoreError) in
-            for (end, count) in zip(next, counts) {
-                var group = UnsafeMutableBufferPointer(rebasing: sorted[end - count..<end])
-                try sort.sort(&group, by: { arena.precedesInGroup($0, $1) }, check)
+        let ends = try group(&entries, keys, &sort, check)
+        try entries.withUnsafeMutableBufferPointer { entries throws(StoreError) in
+            var start = 0
+            for end in ends {
+                var group = UnsafeMutableBufferPointer(rebasing: entries[start..<end])
+                try records.sort(&group, &sort, check)
+                start = end
             }
         }
-        return sorted
+    }
+
+    /// Puts entries into the order of their groups; returns the end of each group in that order.
+    private static func group(
+        _ entries: inout [SortEntry], _ keys: GroupedKeys, _ sort: inout CheckedSort,
+        _ check: () throws(StoreError) -> Void
+    ) throws(StoreError) -> [Int] {
+        guard keys.prefixes.count > 1 else { return [entries.count] }
+        var groups = Array(keys.prefixes.indices)
+        try sort.sort(&groups, by: { keys.precedes(UInt32($0), UInt32($1)) }, check)
+        var counts = [Int](repeating: 0, count: groups.count)
+        for entry in entries { counts[Int(entry.group)] += 1 }
+        // The next index of each group.
+        var (next, start) = (counts, 0)
+        for group in groups {
+            next[group] = start
+            start += counts[group]
+        }
+        assert(start == entries.count, "Each entry is in one of the groups.")
+        let found = entries
+        for entry in found {
+            entries[next[Int(entry.group)]] = entry
+            next[Int(entry.group)] += 1
+        }
+        return groups.map { next[$0] }
     }
 }

@@ -9,23 +9,21 @@ struct ListDetailCollector {
     private let hops: ListHops
     /// The index of the hop over the relationship of the key's prefix, if there is one.
     private let relatedHop: Int?
-    private var reached: [ObjectReference] = []
-    private var reachedPlaces: [ObjectNumber: UInt32] = [:]
+    private var reached = ReachedObjects()
     /// For each ordinal, the index of the section's name.
     private var sectionOf: [UInt32] = []
     /// For each ordinal and hop, the index of the reached object, from 1; 0 if there is none.
     private var links: [UInt32] = []
     private var ends: [ObjectReference?] = []
-    /// For each related object's index, the index of the reached object, from 1; 0 if not known
-    /// yet.
-    private var relatedLinks: [UInt32] = []
-    /// The approximate size of the details in bytes.
-    private(set) var bytes = 0
+    private var ownBytes = 0
 
     init(_ hops: ListHops, _ keys: GroupedKeys) {
         self.hops = hops
         relatedHop = keys.slot.flatMap { hops.direct($0) }
     }
+
+    /// The approximate size of the details in bytes.
+    var bytes: Int { ownBytes + reached.bytes }
 
     /// The number of objects with details.
     var count: Int { sectionOf.count }
@@ -41,77 +39,49 @@ struct ListDetailCollector {
     /// Records the details of a match; returns false if the reader lacks an object.
     mutating func collect(
         _ row: RowView, at place: GroupedKeys.Place, _ request: CompiledRequest,
-        _ reader: HistoricalReader
+        _ reader: StoreReader
     ) -> Bool {
-        let known = link(ofRelated: place.related)
-        if hops.count != 1 || known == nil {
-            ends.removeAll(keepingCapacity: true)
-            guard hops.follow(row, request, reader, into: &ends) else { return false }
-            assert(ends.count == hops.count, "Each hop has an end, which may be nil.")
-            for end in ends { links.append(end.map { self.index(of: $0) } ?? 0) }
-            if known == nil, let relatedHop, let end = ends[relatedHop] {
-                learn(place.related, self.index(of: end))
-            }
-        } else if let known {
-            links.append(known)
+        if collect(at: place) { return true }
+        ends.removeAll(keepingCapacity: true)
+        guard hops.follow(row, request, reader, into: &ends) else { return false }
+        assert(ends.count == hops.count, "Each hop has an end, or none.")
+        for (hop, end) in ends.enumerated() {
+            let related = hop == relatedHop ? place.related : -1
+            links.append(end.map { reached.link(to: $0, by: related) } ?? 0)
         }
-        bytes += Self.bytesForOne + hops.count * Self.bytesForHop
-        sectionOf.append(place.section)
-        checkInvariants()
+        finish(place)
         return true
     }
 
-    /// Asserts that the columns are consistent; called after every match.
-    private func checkInvariants() {
-        assert(links.count == count * hops.count, "Each match has a link for each hop.")
-        assert(reached.count == reachedPlaces.count, "Each reached object has one index.")
-    }
-
-    /// Records the details of a match from its placement alone; returns false if the object at the
-    /// end of its hop is not known yet.
+    /// Records the details of a match from its placement alone; returns false if its reached object
+    /// is not known yet.
     @inline(__always)
     mutating func collect(at place: GroupedKeys.Place) -> Bool {
         if hops.count > 0 {
-            guard hops.count == 1, relatedHop != nil else { return false }
-            guard let link = place.related < 0 ? 0 : link(ofRelated: place.related) else {
-                return false
-            }
+            guard hops.count == 1, relatedHop != nil,
+                let link = place.related < 0 ? 0 : reached.link(by: place.related)
+            else { return false }
             links.append(link)
         }
-        bytes += Self.bytesForOne + hops.count * Self.bytesForHop
-        sectionOf.append(place.section)
-        checkInvariants()
+        finish(place)
         return true
     }
 
-    private func link(ofRelated place: Int) -> UInt32? {
-        guard relatedHop != nil, relatedLinks.indices.contains(place), relatedLinks[place] != 0
-        else { return nil }
-        return relatedLinks[place]
-    }
-
-    private mutating func learn(_ related: Int, _ place: UInt32) {
-        guard related >= 0 else { return }
-        while relatedLinks.count <= related { relatedLinks.append(0) }
-        assert(relatedLinks[related] == 0, "The link of a related object is recorded once.")
-        relatedLinks[related] = place
-    }
-
-    private mutating func index(of object: ObjectReference) -> UInt32 {
-        if let place = reachedPlaces[object.number] { return place }
-        reached.append(object)
-        bytes += MemoryLayout<ObjectReference>.stride + 32
-        reachedPlaces[object.number] = UInt32(reached.count)
-        return UInt32(reached.count)
+    @inline(__always)
+    private mutating func finish(_ place: GroupedKeys.Place) {
+        ownBytes += Self.bytesForOne + hops.count * Self.bytesForHop
+        sectionOf.append(place.section)
+        assert(links.count == count * hops.count, "Each match has a link for each hop.")
     }
 
     /// Returns the placements of matches, in order; throws `tooMuch` if their keys have 4 GiB or
     /// more.
     func places(
-        of matches: ArraySlice<SortKeyArena.SortEntry>, _ arena: SortKeyArena, _ keys: GroupedKeys
+        of matches: ArraySlice<SortEntry>, _ records: SortKeyRecords, _ keys: GroupedKeys
     ) throws(StoreError) -> ListPlacements {
-        var places = ListPlacements(sections: keys.sections, reached: reached, hops: hops.count)
-        let keyBytes = keyBytes(of: matches, arena, keys)
+        var places = ListPlacements(
+            sections: keys.sections, reached: reached.objects, hops: hops.count)
+        let keyBytes = keyBytes(of: matches, records, keys)
         guard keyBytes <= Int(UInt32.max) else {
             throw StoreError(
                 .tooMuch,
@@ -122,7 +92,8 @@ struct ListDetailCollector {
             let ordinal = Int(match.ordinal)
             keys.prefixes[Int(match.group)].withUnsafeBytes { prefix in
                 places.append(
-                    match.object, key: prefix, arena.bytes(of: match), section: sectionOf[ordinal])
+                    records.object(match.at), key: prefix, records.rest(match.at),
+                    section: sectionOf[ordinal])
             }
             for hop in 0..<hops.count {
                 places.append(link: links[ordinal * hops.count + hop], hop: hop)
@@ -133,9 +104,42 @@ struct ListDetailCollector {
     }
 
     private func keyBytes(
-        of matches: ArraySlice<SortKeyArena.SortEntry>, _ arena: SortKeyArena, _ keys: GroupedKeys
+        of matches: ArraySlice<SortEntry>, _ records: SortKeyRecords, _ keys: GroupedKeys
     ) -> Int {
-        guard keys.isGrouped else { return arena.byteCount }
-        return matches.reduce(arena.byteCount) { $0 + keys.prefixBytes($1.group) }
+        guard keys.isGrouped else { return records.keyBytes }
+        return matches.reduce(records.keyBytes) { $0 + keys.prefixBytes($1.group) }
+    }
+}
+
+/// The objects that a list shows at the ends of its hops, in the order in which they were reached.
+struct ReachedObjects {
+    private(set) var objects: [ObjectReference] = []
+    private var links: [ObjectNumber: UInt32] = [:]
+    /// For each related object's index, its link; 0 if it was not reached yet.
+    private var relatedLinks: [UInt32] = []
+
+    /// The approximate size in bytes.
+    var bytes: Int { objects.count * (MemoryLayout<ObjectReference>.stride + 32) }
+
+    /// Returns the link to the related object at an index: the index of the reached object, from 1.
+    ///
+    /// The result is nil if the object was not reached yet.
+    func link(by related: Int) -> UInt32? {
+        guard relatedLinks.indices.contains(related), relatedLinks[related] != 0 else { return nil }
+        return relatedLinks[related]
+    }
+
+    /// Returns the link to an object, which may be the related one at an index; adds the object if
+    /// it was not reached before.
+    mutating func link(to object: ObjectReference, by related: Int = -1) -> UInt32 {
+        let link = links[object.number] ?? UInt32(objects.count + 1)
+        if link > objects.count {
+            objects.append(object)
+            links[object.number] = link
+        }
+        guard related >= 0 else { return link }
+        while relatedLinks.count <= related { relatedLinks.append(0) }
+        relatedLinks[related] = link
+        return link
     }
 }

@@ -12,7 +12,7 @@ package import TandemQuery
 package final class ListInParts {
     /// The names of sections and, unless there are too many, the reached objects.
     package let head: ListPlacements
-    private let records: ListRecordArena
+    private let arena: SortKeyArena
     /// The segments in the order of their groups.
     private let segments: [ListSegment]
     private let keys: GroupedKeys
@@ -23,32 +23,32 @@ package final class ListInParts {
     private var taken = 0
 
     init(
-        _ records: ListRecordArena, _ segments: [ListSegment], _ keys: GroupedKeys,
+        _ arena: SortKeyArena, _ segments: [ListSegment], _ keys: GroupedKeys,
         _ head: ListPlacements, givesKeys: Bool, keyBytes: Int, linksUpTo: Int
     ) {
-        (self.records, self.segments, self.keys) = (records, segments, keys)
+        (self.arena, self.segments, self.keys) = (arena, segments, keys)
         (self.givesKeys, self.keyBytes) = (givesKeys, keyBytes)
         self.head = head.withLinks(upTo: linksUpTo)
         whole = head
-        sorter = ListSorter(records, givesKeys: givesKeys)
+        sorter = ListSorter(arena, givesKeys: givesKeys)
         assert(
             !Invariants.walk(segments.count)
-                || segments.reduce(0) { $0 + $1.count } == records.count,
+                || segments.reduce(0) { $0 + $1.count } == arena.count,
             "Each record is in one segment.")
     }
 
     /// The names of sections and all reached objects, however many there are.
     private let whole: ListPlacements
 
-    /// The number of objects, including those in chunks already returned.
-    package var count: Int { records.count }
+    /// The number of objects, including those already taken.
+    package var count: Int { arena.count }
 
     /// The approximate size of all placements in bytes.
     package var bytes: Int { keyBytes + count * 12 }
 
     /// The approximate size of the data held, in bytes.
     package var heldBytes: Int {
-        records.bytes + segments.count * MemoryLayout<ListSegment>.stride + keys.bytes
+        arena.records.bytes + segments.count * MemoryLayout<ListSegment>.stride + keys.bytes
             + sorter.bytes
     }
 
@@ -105,7 +105,7 @@ package final class ListInParts {
         while places.bytes < bytes, next < segments.count {
             let end = endOfGroup
             let prefix = keys.prefixes[Int(segments[next].group)]
-            if end < segments.count { records.storage.prefetch(segments[end].start) }
+            if end < segments.count { arena.records.prefetch(segments[end].start) }
             let isWhole = try sorter.append(
                 segments[next..<end], prefix, to: &places, upTo: bytes, check)
             guard isWhole else { return }

@@ -8,15 +8,13 @@ import TandemQuery
 /// answer is kept for each object. Each group is sorted while the answer is made, when its data is
 /// in the processor's caches (``ListInParts``). Bound to one thread at a time.
 final class ListIndexScan {
-    private let request: CompiledRequest
-    private let view: StoreView
+    private let run: FetchRun
     private let source: (index: IndexPlaces, ranges: [KeyRange])
     /// The requested hops; nil if only the order is needed.
     private let hops: ListHops?
     private let keys: GroupedKeys
-    private let budget: ReadBudget
-    private let reader: HistoricalReader
-    private let records = ListRecordArena()
+    private let reader: StoreReader
+    private let arena = SortKeyArena()
     /// The objects read, by related object.
     private var segments: [ListSegment] = []
     private var last: LastObject
@@ -37,28 +35,21 @@ final class ListIndexScan {
     }
 
     /// Creates a reader for a plan; nil if the plan's index does not yield the list group by group.
-    convenience init?(
-        _ request: CompiledRequest, _ plan: FetchPlan, _ part: FetchResultKind, _ view: StoreView,
-        _ budget: ReadBudget
-    ) {
-        guard case .list(let hops) = part, plan.needsNoRows(for: part), let index = plan.places,
-            request.isWhole, case .index(_, let ranges) = plan.access
+    convenience init?(_ run: FetchRun) {
+        guard case .list(let hops) = run.part, run.needsNoRows, let index = run.plan.places,
+            run.request.isWhole, case .index(_, let ranges) = run.plan.access
         else { return nil }
-        self.init(request, index, ranges, hops, view, budget)
+        self.init(run, index, ranges, hops: hops)
     }
 
     /// Creates a reader of index ranges; nil if the index does not yield the list group by group.
-    init?(
-        _ request: CompiledRequest, _ index: IndexPlaces, _ ranges: [KeyRange],
-        _ hops: ListHops?, _ view: StoreView, _ budget: ReadBudget
-    ) {
-        keys = GroupedKeys(of: request, sections: hops != nil)
+    init?(_ run: FetchRun, _ index: IndexPlaces, _ ranges: [KeyRange], hops: ListHops?) {
+        keys = GroupedKeys(of: run.request, sections: hops != nil)
         guard index.isGrouped, keys.isGrouped else { return nil }
-        (self.request, self.view, self.hops) = (request, view, hops)
+        (self.run, self.hops) = (run, hops)
         source = (index, ranges)
-        self.budget = budget
-        reader = HistoricalReader(store: StoreReader(view, budget: budget), past: nil)
-        last = LastObject(tag: request.entity.tag)
+        reader = run.reader
+        last = LastObject(tag: run.request.entity.tag)
     }
 
     /// Reads the list; returns nil if it is short enough to be answered with rows.
@@ -67,77 +58,77 @@ final class ListIndexScan {
     /// check.
     func read() throws(StoreError) -> ListInParts? {
         for range in source.ranges { try read(range) }
-        if let hops, records.count <= hops.rowsUpTo { return nil }
-        let keyBytes = records.bytes - records.count * ListRecordStorage.header + prefixBytes
+        if let hops, arena.count <= hops.rowsUpTo { return nil }
+        let keyBytes = arena.records.keyBytes + prefixBytes
         guard keyBytes <= Int(UInt32.max) else {
             throw StoreError(
                 .tooMuch,
                 "the sort keys of the list's objects have \(keyBytes) bytes; fetch fewer objects")
         }
-        try budget.runCheck(bytes + keyBytes)
+        try run.budget.runCheck(bytes + keyBytes)
         let head = ListPlacements(
             sections: keys.sections, reached: reached.objects, hops: hops?.count ?? 0)
-        try budget.sort(&segments, heldBytes: bytes + keyBytes) {
+        try run.budget.sort(&segments, heldBytes: bytes + keyBytes) {
             keys.precedes($0.group, $1.group)
         }
         return ListInParts(
-            records, segments, keys, head, givesKeys: hops != nil, keyBytes: keyBytes,
+            arena, segments, keys, head, givesKeys: hops != nil, keyBytes: keyBytes,
             linksUpTo: hops?.rowsUpTo ?? 0)
     }
 
     /// The approximate size of the data held, in bytes.
     private var bytes: Int {
-        records.bytes + segments.count * MemoryLayout<ListSegment>.stride + keys.bytes
-            + reached.objects.count * 24
+        arena.records.bytes + segments.count * MemoryLayout<ListSegment>.stride + keys.bytes
+            + reached.bytes
     }
 
     // MARK: Reading
 
     private func read(_ range: KeyRange) throws(StoreError) {
-        var (storage, count) = (records.storage, 0)
-        defer { endRead(storage, count) }
-        let transaction = try view.current
-        let (longest, table) = (source.index.longestRest, view.tables.indexes)
-        let decoder = view.decoder
+        var (records, count) = (arena.records, 0)
+        defer { endRead(records, count) }
+        let transaction = try run.view.current
+        let (longest, table) = (source.index.longestRest, run.view.tables.indexes)
+        let decoder = run.view.decoder
         var (tag, known) = (last.tag, last.related)
         try source.index.withReader { reader throws(StoreError) in
             try transaction.scan(table, in: range) { (key, value) throws(StoreError) in
                 count += 1
-                try budget.charge(1, heldBytes: bytes + storage.bytes)
+                try run.budget.charge(1, heldBytes: bytes + records.bytes)
                 let object = try decoder.object(endOf: key, value, in: .indexes)
                 if object.tag != tag {
-                    guard request.includes(tag: object.tag) else { return }
+                    guard run.request.includes(tag: object.tag) else { return }
                     (tag, last.tag) = (object.tag, object.tag)
                 }
-                let (target, rest) = reader.read(key, into: storage.room(longest))
+                let (target, rest) = reader.read(key, into: records.room(longest))
                 if let known, target == .known(known) {
-                    storage.append(object, rest: rest)
+                    records.append(object, rest: rest)
                 } else {
-                    try begin(object, target, rest, &storage)
+                    try begin(object, target, rest, &records)
                     known = last.related
                 }
             }
         }
     }
 
-    private func endRead(_ storage: ListRecordStorage, _ count: Int) {
+    private func endRead(_ records: SortKeyRecords, _ count: Int) {
         keysRead += count
-        records.restore(storage)
-        endSegment(storage)
+        arena.restore(records)
+        endSegment(records)
     }
 
     /// Adds the first object of the next related object, or an object whose key is not sufficient.
     @inline(never)
     private func begin(
         _ object: ObjectReference, _ target: IndexPlaces.Related, _ count: Int,
-        _ storage: inout ListRecordStorage
+        _ records: inout SortKeyRecords
     ) throws(StoreError) {
-        guard case .known(let target) = target else { return try evaluate(object, &storage) }
+        guard case .known(let target) = target else { return try evaluate(object, &records) }
         if let place = keys.place(knowing: target), let link = link(place) {
-            open(place, link: link, storage)
-            storage.append(object, rest: count)
+            open(place, link: link, records)
+            records.append(object, rest: count)
         } else {
-            try evaluate(object, &storage)
+            try evaluate(object, &records)
         }
         last.related = .some(target)
     }
@@ -145,52 +136,52 @@ final class ListIndexScan {
     /// Returns the index of a related object among the reached objects; nil if it is not known yet.
     private func link(_ place: GroupedKeys.Place) -> UInt32? {
         guard let hops, hops.count > 0, place.related >= 0 else { return 0 }
-        return reached.link(place.related)
+        return reached.link(by: place.related)
     }
 
     /// Adds an object by reading its row.
     private func evaluate(
-        _ object: ObjectReference, _ storage: inout ListRecordStorage
+        _ object: ObjectReference, _ records: inout SortKeyRecords
     ) throws(StoreError) {
         last.related = nil
-        guard let value = try view.current.get(view.tables.rows, SmallKey(row: object)) else {
-            throw view.unreadable
-        }
-        let row = try view.rowView(object, at: value)
+        guard let value = try run.view.current.get(run.view.tables.rows, SmallKey(row: object))
+        else { throw run.view.unreadable }
+        let row = try run.view.rowView(object, at: value)
         rowsRead += 1
-        budget.beginObject()
-        try view.current.lend { () throws(StoreError) in
+        run.budget.beginObject()
+        try run.view.current.lend { () throws(StoreError) in
             guard let place = keys.place(of: object, row, reader),
-                let entity = request.model.entity(tagged: object.tag)
-            else { throw budget.refusal ?? budget.failure ?? view.unreadable }
+                let entity = run.request.model.entity(tagged: object.tag)
+            else { throw run.unread }
             let target = keys.slot.flatMap { row.reference($0, in: entity) }
             open(
-                place, link: link(place) ?? target.map { reached.add($0, by: place.related) } ?? 0,
-                storage)
-            storage.append(object, keys.rest.bytes)
+                place,
+                link: link(place) ?? target.map { reached.link(to: $0, by: place.related) } ?? 0,
+                records)
+            keys.rest.bytes.withUnsafeBytes { records.append(object, $0) }
         }
     }
 
-    private func open(_ place: GroupedKeys.Place, link: UInt32, _ storage: ListRecordStorage) {
+    private func open(_ place: GroupedKeys.Place, link: UInt32, _ records: SortKeyRecords) {
         if let open = segments.last, open.group == place.group, open.section == place.section,
             open.link == link
         {
             return
         }
-        endSegment(storage)
+        endSegment(records)
         segments.append(
             ListSegment(
-                group: place.group, section: place.section, link: link, start: storage.bytes))
-        countBefore = storage.count
+                group: place.group, section: place.section, link: link, start: records.bytes))
+        countBefore = records.count
     }
 
     /// Updates the count of the last segment, and the total size of the prefixes.
-    private func endSegment(_ storage: ListRecordStorage) {
+    private func endSegment(_ records: SortKeyRecords) {
         guard let last = segments.last else { return }
-        let count = storage.count - countBefore
+        let count = records.count - countBefore
         assert(count >= last.count, "Objects are only added to the last segment.")
         assert(
-            last.start < storage.bytes || count == 0, "A segment begins with one of its records.")
+            last.start < records.bytes || count == 0, "A segment begins with one of its records.")
         prefixBytes += (count - last.count) * keys.prefixBytes(last.group)
         segments[segments.count - 1].count = count
     }
@@ -199,27 +190,4 @@ final class ListIndexScan {
 extension CompiledRequest {
     /// Whether the answer has all matches, because there is neither an offset nor a limit.
     var isWhole: Bool { request.limit == nil && request.offset <= 0 }
-}
-
-/// The objects at the ends of a list's hop, in the order in which they were reached.
-private struct ReachedObjects {
-    private(set) var objects: [ObjectReference] = []
-    /// For each related object's index, the index of the reached object, from 1; 0 if not reached
-    /// yet.
-    private var links: [UInt32] = []
-
-    /// Returns the index of a related object, from 1; nil if it was not reached yet.
-    func link(_ place: Int) -> UInt32? {
-        guard place < links.count, links[place] != 0 else { return nil }
-        return links[place]
-    }
-
-    /// Adds a related object, and returns its index, from 1.
-    mutating func add(_ object: ObjectReference, by place: Int) -> UInt32 {
-        while links.count <= place { links.append(0) }
-        assert(links[place] == 0, "A related object is reached once.")
-        objects.append(object)
-        links[place] = UInt32(objects.count)
-        return UInt32(objects.count)
-    }
 }

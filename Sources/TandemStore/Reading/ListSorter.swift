@@ -1,37 +1,30 @@
-import Algorithms
-import Glibc
 import TandemIO
 import TandemModel
 import TandemQuery
 
-/// Sorts list records, and appends one group after another to a list.
-///
-/// A group whose records are already in the list's order, or in the opposite order, is not sorted.
+/// Consecutive objects of a list with the same related object.
+struct ListSegment {
+    /// The group of their keys' common prefix.
+    var group: UInt32
+    /// The index of their section's name.
+    var section: UInt32
+    /// The index of the related object among the reached objects, from 1; 0 if there is none, or if
+    /// links are not requested.
+    var link: UInt32
+    /// The offset of the first object's record.
+    var start: Int
+    /// The number of objects.
+    var count = 0
+}
+
+/// Sorts the records of a list, and appends one group after another to a list.
 ///
 /// State: `entries` are the sorted entries of the current group; the first `appended` of them are
 /// in the list.
 struct ListSorter {
-    private struct Entry {
-        /// The first 16 bytes of the key's rest as two numbers, padded with zeros.
-        ///
-        /// Most comparisons need nothing else.
-        var head: (UInt64, UInt64)
-        /// The offset of the record.
-        var at: Int
-    }
-
-    /// The order in which a group's entries were read.
-    private enum Arrival {
-        /// Each entry sorts after the previous one.
-        case ascending
-        /// Each entry sorts before the previous one.
-        case descending
-        case mixed
-    }
-
-    private let records: ListRecordArena
+    private let arena: SortKeyArena
     private let givesKeys: Bool
-    private var entries: [Entry] = []
+    private var entries: [SortEntry] = []
     private var appended = 0
     private var sort = CheckedSort()
 
@@ -42,14 +35,14 @@ struct ListSorter {
 
     /// Creates a sorter of complete records.
     ///
-    /// If `givesKeys` is false, the objects are appended without their keys.
-    init(_ records: ListRecordArena, givesKeys: Bool = true) {
-        self.records = records
+    /// If `givesKeys` is false, the resulting list has the order but no keys.
+    init(_ arena: SortKeyArena, givesKeys: Bool = true) {
+        self.arena = arena
         self.givesKeys = givesKeys
     }
 
     /// The approximate size of the entries in bytes.
-    var bytes: Int { entries.count * MemoryLayout<Entry>.stride }
+    var bytes: Int { entries.count * MemoryLayout<SortEntry>.stride }
 
     /// Appends the objects of a group's segments in order.
     ///
@@ -76,82 +69,35 @@ struct ListSorter {
     }
 
     private mutating func collect(_ segments: UnsafeBufferPointer<ListSegment>) {
-        let storage = records.storage
+        let records = arena.records
         let count = segments.reduce(0) { $0 + $1.count }
         entries.append(addingCapacity: count) { span in
-            for segment in segments {
+            for (index, segment) in segments.enumerated() {
                 var at = segment.start
                 for _ in 0..<segment.count {
-                    let rest = storage.rest(at)
                     span.append(
-                        Entry(head: (rest.keyNumber(at: 0), rest.keyNumber(at: 8)), at: at))
-                    at = storage.next(at)
+                        SortEntry(
+                            records.rest(at), at: at, group: segment.group,
+                            ordinal: UInt32(index)))
+                    at = records.next(at)
                 }
             }
         }
         assert(entries.count == count, "The group's segments have as many entries.")
     }
 
-    // MARK: Order
-
     private mutating func putInOrder(
         _ check: () throws(StoreError) -> Void
     ) throws(StoreError) {
+        let records = arena.records
         var sort = sort
         defer { self.sort = sort }
-        let storage = records.storage
         try entries.withUnsafeMutableBufferPointer { entries throws(StoreError) in
-            switch Self.arrival(entries, storage) {
-            case .ascending: break
-            case .descending: entries.reverse()
-            case .mixed:
-                try sort.sort(&entries, by: { Self.precedes($0, $1, storage) }, check)
-            }
-            assert(
-                !Invariants.walk(entries.count)
-                    || !zip(entries, entries.dropFirst()).contains {
-                        Self.precedes($1, $0, storage)
-                    },
-                "The entries of a group are sorted.")
+            try records.sort(&entries, &sort, check)
         }
     }
 
-    private static func arrival(
-        _ entries: UnsafeMutableBufferPointer<Entry>, _ storage: ListRecordStorage
-    ) -> Arrival {
-        var arrival = Arrival.ascending
-        for at in entries.indices.dropFirst() {
-            let came: Arrival =
-                precedes(entries[at - 1], entries[at], storage) ? .ascending : .descending
-            if at == 1 { arrival = came }
-            guard came == arrival else { return .mixed }
-        }
-        return arrival
-    }
-
-    /// Returns whether `a` sorts before `b`: by the bytes of their keys, then by object.
-    @inline(__always)
-    private static func precedes(_ a: Entry, _ b: Entry, _ storage: ListRecordStorage) -> Bool {
-        if a.head.0 != b.head.0 { return a.head.0 < b.head.0 }
-        if a.head.1 != b.head.1 { return a.head.1 < b.head.1 }
-        return precedesBehindHead(a, b, storage)
-    }
-
-    @inline(never)
-    private static func precedesBehindHead(
-        _ a: Entry, _ b: Entry, _ storage: ListRecordStorage
-    ) -> Bool {
-        let (left, right) = (storage.rest(a.at), storage.rest(b.at))
-        let shared = min(left.count, right.count)
-        if shared > 16, let left = left.baseAddress, let right = right.baseAddress {
-            let order = memcmp(left + 16, right + 16, shared - 16)
-            if order != 0 { return order < 0 }
-        }
-        guard left.count == right.count else { return left.count < right.count }
-        return storage.object(a.at) < storage.object(b.at)
-    }
-
-    // MARK: Appending
+    // MARK: Filling
 
     /// Appends entries in order until all are in the list, or until the list has `bytes` bytes.
     private mutating func fill(
@@ -179,27 +125,17 @@ struct ListSorter {
         _ room: UnsafeMutableBufferPointer<ListPlacements.Placed>,
         _ segments: UnsafeBufferPointer<ListSegment>
     ) {
-        let storage = records.storage
+        let records = arena.records
         entries.withUnsafeBufferPointer { entries in
             for place in 0..<room.count {
-                let at = entries[appended + place].at
-                let segment = segments.count == 1 ? segments[0] : segments.holding(at)
+                let entry = entries[appended + place]
+                let segment = segments[Int(entry.ordinal)]
                 room.initializeElement(
                     at: place,
                     to: ListPlacements.Placed(
-                        storage.object(at), rest: storage.rest(at), section: segment.section,
-                        link: segment.link))
+                        records.object(entry.at), rest: records.rest(entry.at),
+                        section: segment.section, link: segment.link))
             }
         }
-    }
-}
-
-extension UnsafeBufferPointer<ListSegment> {
-    /// Returns the segment with the record at an offset; segments must be in the order of their
-    /// starts.
-    fileprivate func holding(_ record: Int) -> ListSegment {
-        let next = partitioningIndex { $0.start > record }
-        assert(next > 0, "The first segment begins with the first record.")
-        return self[next - 1]
     }
 }

@@ -6,23 +6,18 @@ import TandemQuery
 ///
 /// No sort keys are made from rows. Bound to one thread at a time.
 struct SortedTableScan {
-    private let request: CompiledRequest
-    private let view: StoreView
+    private let run: FetchRun
     private let order: ListIndexScan
-    private let budget: ReadBudget
     private(set) var rowsRead = 0
 
     /// Creates the scan of a plan; nil if the plan is not a scan ordered by an index.
-    init?(
-        _ request: CompiledRequest, _ plan: FetchPlan, _ part: FetchResultKind, _ view: StoreView,
-        _ budget: ReadBudget
-    ) {
-        guard part == .rows, plan.decides, request.isWhole,
-            case (.scan, .keys(let index, let places)) = (plan.access, plan.order),
+    init?(_ run: FetchRun) {
+        guard run.part == .rows, run.plan.decides, run.request.isWhole,
+            case (.scan, .keys(let index, let places)) = (run.plan.access, run.plan.order),
             let order = ListIndexScan(
-                request, places, [KeyRange(prefix: StoreKey.tag(index.id))], nil, view, budget)
+                run, places, [KeyRange(prefix: StoreKey.tag(index.id))], hops: nil)
         else { return nil }
-        (self.request, self.view, self.order, self.budget) = (request, view, order, budget)
+        (self.run, self.order) = (run, order)
     }
 
     var keysRead: Int { order.keysRead }
@@ -32,12 +27,12 @@ struct SortedTableScan {
     /// Throws ``StoreError``: `damaged` if index and rows contradict each other, and the errors of
     /// the budget's check.
     mutating func read() throws(StoreError) -> StoredObjects {
-        let numbers = try order.read()?.allPlaces(budget).numbers ?? []
-        guard let places = NumberIndexMap(numbers) else { throw view.unreadable }
+        let numbers = try order.read()?.allPlaces(run.budget).numbers ?? []
+        guard let places = NumberIndexMap(numbers) else { throw run.view.unreadable }
         var (rows, ordinals) = (StoredObjects(), [Int](repeating: -1, count: numbers.count))
-        for tag in request.tags { try read(tag, places, &ordinals, into: &rows) }
+        for tag in run.request.tags { try read(tag, places, &ordinals, into: &rows) }
         rowsRead = order.rowsRead + rows.count
-        guard rows.count == ordinals.count else { throw view.unreadable }
+        guard rows.count == ordinals.count else { throw run.view.unreadable }
         assert(
             !Invariants.walk(ordinals.count) || !ordinals.contains(-1),
             "There is a row at each index of the order.")
@@ -51,9 +46,9 @@ struct SortedTableScan {
         _ tag: EntityTag, _ places: NumberIndexMap, _ ordinals: inout [Int],
         into rows: inout StoredObjects
     ) throws(StoreError) {
-        let shape = view.model?.entity(tagged: tag).map { RowShape(of: $0) }
-        let (transaction, table) = (try view.current, view.tables.rows)
-        let decoder = view.decoder
+        let shape = run.view.model?.entity(tagged: tag).map { RowShape(of: $0) }
+        let (transaction, table) = (try run.view.current, run.view.tables.rows)
+        let decoder = run.view.decoder
         try withUnsafeTemporaryAllocation(
             of: StoredObjects.Lent.self, capacity: Self.copiedAtOnce
         ) { room throws(StoreError) in
@@ -95,7 +90,7 @@ struct SortedTableScan {
             }
             return true
         }
-        guard areKnown else { throw view.unreadable }
-        try budget.charge(lent.count, heldBytes: rows.byteCount + ordinals.count * 32)
+        guard areKnown else { throw run.view.unreadable }
+        try run.budget.charge(lent.count, heldBytes: rows.byteCount + ordinals.count * 32)
     }
 }

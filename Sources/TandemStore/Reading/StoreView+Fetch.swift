@@ -69,58 +69,9 @@ extension StoreView {
         _ request: CompiledRequest, by plan: FetchPlan, for part: FetchResultKind,
         past: HistoricalGraph? = nil, chunkBytes: Int? = nil, budget: ReadBudget
     ) throws(StoreError) -> FetchResult {
-        var result = FetchResult()
-        result.plan = plan.access.description
-        result.steps = plan.steps(of: request, for: part)
-        if past == nil,
-            try fill(&result, request, plan, part, chunkBytes: chunkBytes, budget: budget)
-        {
-            return result
-        }
-        let matches = FetchMatches(request, plan, part, self, past, budget)
-        var candidates = FetchCandidates(plan, request, part, self, matches, budget)
-        try candidates.run()
-        // Objects that changed after the position were skipped so far.
-        try matches.evaluateChanged()
-        try matches.sort()
-        result.count = matches.count
-        result.rowsRead = matches.rowsRead + candidates.relatedRowsRead
-        result.keysRead = matches.keysRead + candidates.relatedKeysRead
-        let answer = matches.answer()
-        assert(answer.count <= result.count, "The answer is a slice of the matches.")
-        result.places = try matches.places(of: answer)
-        if result.places != nil { return result }
-        if part == .references {
-            result.references = answer.map(\.object)
-        } else {
-            result.objects = try matches.objects(of: answer)
-        }
-        return result
-    }
-
-    /// Fetches a list, or all rows, in the order of an index's keys; returns false if candidates
-    /// have to be evaluated instead.
-    private func fill(
-        _ result: inout FetchResult, _ request: CompiledRequest, _ plan: FetchPlan,
-        _ part: FetchResultKind, chunkBytes: Int?, budget: ReadBudget
-    ) throws(StoreError) -> Bool {
-        if let walk = ListIndexScan(request, plan, part, self, budget) {
-            // The answer to a request for a short list consists of rows.
-            guard let list = try walk.read() else { return false }
-            (result.count, result.rowsRead, result.keysRead) =
-                (list.count, walk.rowsRead, walk.keysRead)
-            if let chunkBytes, list.bytes > chunkBytes {
-                (result.places, result.list) = (list.head, list)
-            } else {
-                result.places = try list.allPlaces(budget)
-            }
-            return true
-        }
-        guard var walk = SortedTableScan(request, plan, part, self, budget) else { return false }
-        result.objects = try walk.read()
-        (result.count, result.rowsRead, result.keysRead) =
-            (result.objects.count, walk.rowsRead, walk.keysRead)
-        return true
+        let run = FetchRun(
+            request: request, plan: plan, part: part, view: self, past: past, budget: budget)
+        return try run.result(chunkBytes: chunkBytes)
     }
 
     /// Returns the row of an object at an earlier position, or the current row if `past` is nil.

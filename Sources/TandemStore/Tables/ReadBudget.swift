@@ -1,10 +1,12 @@
+package import TandemModel
 import TandemQuery
 
-/// A limit on the objects that a request reads, and a check that can end the read early.
+/// The limits on the objects that a request reads and the bytes that it collects, and a check that
+/// can end the read early.
 ///
 /// The cost of a path over to-many relationships grows with every hop, and that of subqueries with
 /// every level. A request of a hundred bytes could therefore take more time or memory than is
-/// available. Bound to one thread at a time.
+/// available. A request can also name an object a million times. Bound to one thread at a time.
 package final class ReadBudget {
     /// A check that throws if the read must end, given the approximate size of the data that the
     /// read holds.
@@ -19,6 +21,10 @@ package final class ReadBudget {
     /// The remaining work; `.max` without a limit.
     private var workLeft: Int
     private let weight: Int
+    /// The maximum of ``collectedBytes``.
+    private let mostBytes: Int
+    /// The approximate size of the data collected for the answer in bytes.
+    package private(set) var collectedBytes = 0
     /// The number of objects read by predicates and key paths.
     package private(set) var spent = 0
     private var sinceCheck = 0
@@ -30,12 +36,13 @@ package final class ReadBudget {
     /// Creates the budget of one request from the store's limits; `check` is called periodically.
     ///
     /// The read ends with `interrupted` before it reads more than `work` objects. Every 64 bytes of
-    /// a row count as another object, and each object counts `weight` times.
+    /// a row count as another object, and each object counts `weight` times. The read may collect
+    /// at most `mostBytes` bytes for its answer.
     package init(
         _ options: StoreOptions = StoreOptions(), ofRequest: Int? = nil, work: Int = .max,
-        weight: Int = 1, check: Check? = nil
+        weight: Int = 1, mostBytes: Int = .max, check: Check? = nil
     ) {
-        (workLeft, self.weight) = (work, weight)
+        (workLeft, self.weight, self.mostBytes) = (work, weight, mostBytes)
         self.ofRequest = ofRequest ?? options.requestReads
         ofObject = options.objectReads
         leftOfRequest = self.ofRequest
@@ -67,6 +74,29 @@ package final class ReadBudget {
         sinceCheck += count
         guard sinceCheck >= Self.checkInterval || workLeft != .max else { return }
         try chargeSlowly(count, heldBytes())
+    }
+
+    /// Accounts for data that is collected for the answer, and for `count` reads.
+    ///
+    /// Throws `tooLarge` if the answer exceeds its limit, and the errors of the check.
+    package func collect(_ bytes: Int, reads count: Int) throws(StoreError) {
+        collectedBytes += bytes
+        guard collectedBytes <= mostBytes else {
+            throw StoreError(
+                .tooLarge, "the answer has more than \(mostBytes) bytes; ask for less at a time")
+        }
+        try charge(count, heldBytes: collectedBytes)
+    }
+
+    /// Accounts for the row of an object that is collected for the answer, or for its absence.
+    package func collect(_ row: Row?) throws(StoreError) {
+        let bytes = row?.bytes.count ?? 0
+        try collect(MemoryLayout<StoredObject>.stride + bytes, reads: 1 + bytes / 64)
+    }
+
+    /// Accounts for a hop of a key path; throws `tooMuch` if the request has too many.
+    package func followHop() throws(StoreError) {
+        if !spend(1), let refusal { throw refusal }
     }
 
     @inline(never)

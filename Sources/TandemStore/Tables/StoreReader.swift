@@ -1,22 +1,25 @@
 package import TandemModel
 package import TandemQuery
 
-/// A graph reader for predicates that reads the current state of a store.
+/// A graph reader for predicates that reads a store, at its own position or at an earlier one.
 ///
 /// A lookup returns `unknown` only if it fails or exceeds the budget. The budget records the reason
 /// for the caller.
 package struct StoreReader: GraphReader {
-    let store: StoreView
-    let budget: ReadBudget
+    private let store: StoreView
+    private let past: HistoricalGraph?
+    private let budget: ReadBudget
 
-    /// Creates a reader of a store for one request.
-    package init(_ store: StoreView, budget: ReadBudget = ReadBudget()) {
-        self.store = store
-        self.budget = budget
+    /// Creates a reader of a store for one request; without `past`, it reads the current graph.
+    package init(
+        _ store: StoreView, past: HistoricalGraph? = nil, budget: ReadBudget = ReadBudget()
+    ) {
+        (self.store, self.past, self.budget) = (store, past, budget)
     }
 
     /// Returns the row of an object.
     package func row(of object: ObjectReference) -> RowLookup {
+        if let net = past?.net(object) { return net.before.map { .row($0) } ?? .missing }
         guard budget.spend(1) else { return .unknown }
         do {
             guard let stored = try store.stored(object) else { return .missing }
@@ -30,6 +33,10 @@ package struct StoreReader: GraphReader {
 
     /// Calls `body` with the borrowed row of an object.
     package func withRow(of object: ObjectReference, _ body: (BorrowedRow) -> Void) {
+        if let net = past?.net(object) {
+            guard let before = net.before else { return body(.missing) }
+            return before.withView { body(.row($0)) }
+        }
         guard budget.spend(1) else { return body(.unknown) }
         do {
             let isThere = try store.withRow(of: object) { row in
@@ -42,7 +49,7 @@ package struct StoreReader: GraphReader {
         }
     }
 
-    /// Returns the UTF-8 bytes of a long text.
+    /// Returns the UTF-8 bytes of a long text, which is immutable.
     package func content(of text: TextReference) -> [UInt8]? {
         guard budget.spend(1 + text.length / 64) else { return nil }
         do {
@@ -62,7 +69,8 @@ package struct StoreReader: GraphReader {
             let members = try store.members(
                 of: object.number, relationship, atMost: most == .max ? most : most + 1,
                 budget: budget)
-            return budget.spend(members: members.count) ? members : nil
+            guard budget.spend(members: members.count) else { return nil }
+            return try past?.members(members, of: object, slot: slot, budget) ?? members
         } catch {
             budget.record(error)
             return nil

@@ -26,14 +26,8 @@ extension StoreView {
     package func memberCount(
         of owner: ObjectNumber, _ relationship: CompiledRelationship, atMost most: Int
     ) throws(StoreError) -> Int {
-        guard most > 0 else { return 0 }
-        var count = 0
         let prefix = StoreKey.links(relationship.linkID, of: owner)
-        try current.scan(tables.links, prefix: prefix) { _, _ in
-            count += 1
-            return count < most
-        }
-        return count
+        return try count(tables.links, in: KeyRange(prefix: prefix), atMost: most)
     }
 
     /// Returns whether an object is a member of the owner's relationship.

@@ -64,11 +64,21 @@ extension StoreView {
     ///
     /// Cost: reads all keys of these objects.
     package func count(of tag: EntityTag) throws(StoreError) -> Int {
+        try count(tables.rows, in: KeyRange(prefix: StoreKey.tag(tag)))
+    }
+
+    /// Returns the number of keys in a range, counting up to `most`.
+    func count(
+        _ table: LMDBTable, in range: KeyRange, atMost most: Int = .max
+    ) throws(StoreError) -> Int {
+        guard most > 0, !range.isEmpty else { return 0 }
         var count = 0
-        try current.scan(tables.rows, prefix: StoreKey.tag(tag)) { _, _ in
+        try current.scan(table, from: range.lower) { key, _ in
+            guard range.isBelowEnd(key) else { return false }
             count += 1
-            return true
+            return count < most
         }
+        assert(count <= most, "No more keys are counted than was asked for.")
         return count
     }
 
@@ -115,12 +125,8 @@ extension StoreView {
     /// Returns whether there are objects of an entity or of its subentities.
     package func hasObjects(of entity: CompiledEntity) throws(StoreError) -> Bool {
         for tag in entity.descendants {
-            var isThere = false
-            try current.scan(tables.rows, prefix: StoreKey.tag(tag)) { _, _ in
-                isThere = true
-                return false
-            }
-            if isThere { return true }
+            let range = KeyRange(prefix: StoreKey.tag(tag))
+            if try count(tables.rows, in: range, atMost: 1) > 0 { return true }
         }
         return false
     }

@@ -64,9 +64,11 @@ package class StoreView {
 
     /// Returns a budget for one request, with the limits of this store.
     package func readBudget(
-        ofRequest: Int? = nil, work: Int = .max, weight: Int = 1, check: ReadBudget.Check? = nil
+        ofRequest: Int? = nil, work: Int = .max, weight: Int = 1, mostBytes: Int = .max,
+        check: ReadBudget.Check? = nil
     ) -> ReadBudget {
         ReadBudget(
-            options, ofRequest: ofRequest, work: work, weight: weight, check: check)
+            options, ofRequest: ofRequest, work: work, weight: weight, mostBytes: mostBytes,
+            check: check)
     }
 }

@@ -59,7 +59,7 @@ final class SimulatedDaemon {
             committer: committer, clock: machine.clock, storePath: settings.directory,
             log: DaemonLog { _, _ in })
         engine.batches.setMost(settings.batchObjects)
-        engine.reads.setEffort(littleWork: settings.littleWork)
+        engine.reads.littleWork = settings.littleWork
         engine.reads.setReaders(readers)
         loop = try ServiceLoop(engine, listener: nil, poller: readiness)
     }

@@ -1,5 +1,5 @@
 package import TandemModel
-package import TandemQuery
+import TandemQuery
 
 /// The graph at an earlier position: the store's content with all later transactions undone.
 ///
@@ -118,49 +118,5 @@ extension HistoricalGraph.NetChange {
         guard link.rank != nil, ranks[link.slot]?[link.target] == nil else { return }
         ranks[link.slot, default: [:]]
             .updateValue(link.isAdded ? nil : link.rank, forKey: link.target)
-    }
-}
-
-/// A reader of the graph at an earlier position, or at the store's position.
-package struct HistoricalReader: GraphReader {
-    private let store: StoreReader
-    private let past: HistoricalGraph?
-
-    /// Creates a reader of the graph `past`, or of the current graph if `past` is nil.
-    package init(store: StoreReader, past: HistoricalGraph?) {
-        self.store = store
-        self.past = past
-    }
-
-    /// Returns the row of an object.
-    package func row(of object: ObjectReference) -> RowLookup {
-        guard let net = past?.net(object) else { return store.row(of: object) }
-        return net.before.map { .row($0) } ?? .missing
-    }
-
-    /// Calls `body` with the borrowed row of an object.
-    package func withRow(of object: ObjectReference, _ body: (BorrowedRow) -> Void) {
-        guard let net = past?.net(object) else { return store.withRow(of: object, body) }
-        guard let before = net.before else { return body(.missing) }
-        before.withView { body(.row($0)) }
-    }
-
-    /// Returns the UTF-8 of a long text.
-    ///
-    /// Long texts are immutable.
-    package func content(of text: TextReference) -> [UInt8]? { store.content(of: text) }
-
-    /// Returns the members of a to-many relationship.
-    package func members(
-        of object: ObjectReference, _ relationship: CompiledRelationship, slot: Int
-    ) -> [ObjectReference]? {
-        let now = store.members(of: object, relationship, slot: slot)
-        guard let past, let now else { return now }
-        do {
-            return try past.members(now, of: object, slot: slot, store.budget)
-        } catch {
-            store.budget.record(error)
-            return nil
-        }
     }
 }

@@ -1,0 +1,72 @@
+import TandemModel
+import TandemQuery
+
+/// The execution of a fetch by a plan, on one view of the store.
+struct FetchRun {
+    let request: CompiledRequest
+    let plan: FetchPlan
+    let part: FetchResultKind
+    let view: StoreView
+    /// The graph to read; nil for the view's own position.
+    let past: HistoricalGraph?
+    let budget: ReadBudget
+
+    /// Whether the result needs no rows at all.
+    var needsNoRows: Bool { plan.needsNoRows(for: part) }
+
+    /// A reader of the graph.
+    var reader: StoreReader { StoreReader(view, past: past, budget: budget) }
+
+    /// The error for something that could not be read.
+    var unread: StoreError { budget.refusal ?? budget.failure ?? view.unreadable }
+
+    /// Carries out the fetch.
+    func result(chunkBytes: Int?) throws(StoreError) -> FetchResult {
+        var result = FetchResult()
+        result.plan = plan.access.description
+        result.steps = plan.steps(of: request, for: part)
+        if past == nil, try fill(&result, chunkBytes: chunkBytes) { return result }
+        let matches = FetchMatches(self)
+        var candidates = FetchCandidates(self, matches)
+        try candidates.find()
+        // The candidates so far are all objects that exist now, except those that changed after the
+        // position.
+        try matches.evaluateChanged()
+        try matches.sort()
+        result.count = matches.count
+        result.rowsRead = matches.rowsRead + candidates.relatedRowsRead
+        result.keysRead = matches.keysRead + candidates.relatedKeysRead
+        let answer = matches.answer()
+        assert(answer.count <= result.count, "The answer is a part of the matches.")
+        result.places = try matches.places(of: answer)
+        if result.places != nil { return result }
+        if part == .references {
+            result.references = matches.references(to: answer)
+        } else {
+            result.objects = try matches.objects(of: answer)
+        }
+        return result
+    }
+
+    /// Fills in a list, or all rows, if the keys of an index give the order; returns false
+    /// otherwise.
+    private func fill(_ result: inout FetchResult, chunkBytes: Int?) throws(StoreError) -> Bool {
+        if let walk = ListIndexScan(self) {
+            // A short list is answered with rows.
+            guard let list = try walk.read() else { return false }
+            (result.count, result.rowsRead, result.keysRead) =
+                (list.count, walk.rowsRead, walk.keysRead)
+            if let chunkBytes, list.bytes > chunkBytes {
+                (result.places, result.list) = (list.head, list)
+            } else {
+                result.places = try list.allPlaces(budget)
+            }
+            return true
+        }
+        guard var walk = SortedTableScan(self) else { return false }
+        result.objects = try walk.read()
+        (result.count, result.rowsRead, result.keysRead) =
+            (result.objects.count, walk.rowsRead, walk.keysRead)
+        return true
+    }
+}
