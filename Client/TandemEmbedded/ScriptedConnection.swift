@@ -100,7 +100,7 @@ final class ScriptedConnection: Sendable {
         try FrameEncoder.encode(envelope.message, id: envelope.id, into: &bytes)
         // Counted before the daemon can answer, so that the count is correct once a client has the
         // answer.
-        if envelope.message.isQuestion { countReadRequest() }
+        if envelope.message.isReadOnly { countReadRequest() }
         try daemon.writeAll(bytes)
         return true
     }

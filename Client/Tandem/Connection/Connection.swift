@@ -93,7 +93,7 @@ final class Connection: Sendable {
     func answer(
         _ message: ClientMessage, into parts: ChunkReader? = nil, at position: Position? = nil
     ) -> Result<DaemonMessage, TandemError> {
-        answer(of: send(message, into: parts, at: position), spins: message.isQuestion)
+        answer(of: send(message, into: parts, at: position), spins: message.isReadOnly)
     }
 
     /// Blocks until the answer to a sent request arrives.

@@ -64,14 +64,14 @@ struct RequestQueue {
 
     /// Removes a request that its client cancelled; returns false if it is not queued.
     mutating func cancel(question id: UInt32) -> Bool {
-        guard let index = waiting.firstIndex(where: { $0.id == id && $0.message.isQuestion })
+        guard let index = waiting.firstIndex(where: { $0.id == id && $0.message.isReadOnly })
         else { return false }
         _ = remove(at: index)
         return true
     }
 
     /// The ids of the requests that can be cancelled.
-    var questions: [UInt32] { waiting.filter { $0.message.isQuestion }.map(\.id) }
+    var questions: [UInt32] { waiting.filter { $0.message.isReadOnly }.map(\.id) }
 
     private mutating func remove(at index: Int) -> Waiting {
         let request = waiting.remove(at: index)
