@@ -5,7 +5,7 @@ import TandemStore
 import TandemWire
 
 /// Removal of segments on request.
-extension JournalCare {
+extension JournalMaintenance {
     /// Removes the requested segments; segments that a reader still needs are kept unless the
     /// request forces their removal.
     ///
