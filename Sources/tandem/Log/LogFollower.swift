@@ -45,11 +45,11 @@ final class LogFollower {
                 try advance(&place, through: end, show)
                 if place != kept { try keepCursor(place.description) }
                 kept = place
-                output.noticeReader()
+                output.checkReader()
             } catch let error as TandemError where Self.isTransient(error) {
                 source.startAnew()
                 sayWaiting(error)
-                output.noticeReader()
+                output.checkReader()
             } catch let error as TandemError where error.code == .historyExpired {
                 place = try resume(from: place, try source.lastPosition(), "", isJSON)
             }

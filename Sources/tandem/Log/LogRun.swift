@@ -128,7 +128,7 @@ final class LogRun {
     /// Returns nil if some output is not flushed yet, or if the output has no reader.
     private func flushedCursor(_ entry: LogEntry) -> String? {
         guard !output.isPending else { return nil }
-        output.noticeReader()
+        output.checkReader()
         guard !output.isClosed else { return nil }
         return entry.cursor?.description ?? "\(entry.transaction.position)"
     }
@@ -198,7 +198,7 @@ final class LogRun {
         guard cursors.isWanted else { return }
         try cursors.keep {
             output.flush()
-            output.noticeReader()
+            output.checkReader()
             return output.isClosed ? nil : cursor
         }
     }
