@@ -249,7 +249,8 @@ final class ObjectEditor: StatefulPart {
         var left = graph.members(of: record, slot) ?? []
         let order = wanted.filter { left.remove($0) != nil }
         place(
-            RankPlan(order.map { graph.places(of: $0, in: record, slot) }).changed, slot, of: record
+            RankPlan(order.map { graph.rankedMember($0, in: record, slot) }).changed, slot,
+            of: record
         )
     }
 

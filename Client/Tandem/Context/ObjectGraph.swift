@@ -266,15 +266,15 @@ final class ObjectGraph: StatefulPart {
     /// unordered relationship are sorted by number.
     func membersInOrder(of record: ObjectRecord, _ slot: Int) -> [ObjectReference]? {
         members(of: record, slot).map { members in
-            members.map { places(of: $0, in: record, slot) }.sorted(by: RankPlan.isBefore)
+            members.map { rankedMember($0, in: record, slot) }.sorted(by: RankPlan.isBefore)
                 .map(\.member)
         }
     }
 
     /// Returns a member with its rank, for sorting.
-    func places(
-        of member: ObjectReference, in record: ObjectRecord, _ slot: Int
-    ) -> RankPlan.Place {
+    func rankedMember(
+        _ member: ObjectReference, in record: ObjectRecord, _ slot: Int
+    ) -> RankPlan.Member {
         (member, rank(of: member, in: record, slot))
     }
 

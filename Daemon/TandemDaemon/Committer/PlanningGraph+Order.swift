@@ -85,11 +85,11 @@ extension PlanningGraph {
             return
         }
         let stored =
-            owner.isInserted ? [] : try store.places(of: owner.object.number, relationship)
+            owner.isInserted ? [] : try store.rankedMembers(of: owner.object.number, relationship)
         let staying = stored.filter { ranks.before[$0.member] == nil }
-        let placed = ranks.after.map { RankPlan.Place(member: $0.key, rank: $0.value) }
-        let places = (staying + placed).sorted(by: RankPlan.isBefore)
-        let plan = RankPlan(places + members.map { ($0, nil) })
+        let placed = ranks.after.map { RankPlan.Member(member: $0.key, rank: $0.value) }
+        let all = (staying + placed).sorted(by: RankPlan.isBefore)
+        let plan = RankPlan(all + members.map { ($0, nil) })
         let before = Dictionary(
             uniqueKeysWithValues: staying.map { ($0.member, $0.rank) })
         for (member, rank) in plan.changed {
