@@ -72,7 +72,7 @@ struct Recovered {
         // The dump has only the blobs' hashes.
         let blobs = try encoded.flatMap { $0.blobBytes > 0 ? try $0.decoded().blobs : [] }
         wrongBlobs = try blobs.count { blob in
-            try store.holds(blob.reference)
+            try store.hasContent(of: blob.reference)
                 && store.content(of: blob.reference) != blob.content
         }
     }

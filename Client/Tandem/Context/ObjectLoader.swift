@@ -242,7 +242,7 @@ extension DaemonCalls {
         let content: [UInt8] = try await answer(to: .blob(blob)) {
             if case .blob(let content) = $0 { content } else { nil }
         }
-        guard blob.stands(for: content) else {
+        guard blob.isReference(to: content) else {
             throw TandemError(.storage, "the content that the daemon sent does not match \(blob)")
         }
         return content

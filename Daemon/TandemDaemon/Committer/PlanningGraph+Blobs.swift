@@ -18,7 +18,9 @@ extension PlanningGraph {
             return text.utf8.count > limits.blobBytes
                 ? value : .longText(TextReference(keep(Array(text.utf8))))
         case .blob(let reference):
-            if try blobs[reference] != nil || store.fits(reference) { return value }
+            if try blobs[reference] != nil || store.hasMatchingContent(of: reference) {
+                return value
+            }
             throw missingContent(object, slot, entity)
         case .longText(let reference):
             if try holds(reference) { return value }
@@ -45,7 +47,7 @@ extension PlanningGraph {
     /// once per text and save.
     private func holds(_ text: TextReference) throws -> Bool {
         if texts.contains(text) { return true }
-        guard let content = try content(of: text.blob), text.fits(content),
+        guard let content = try content(of: text.blob), text.matches(content),
             (try? UTF8Span(validating: content.span)) != nil
         else { return false }
         texts.insert(text)
@@ -68,7 +70,7 @@ extension PlanningGraph {
             referenced.formUnion(change.row?.blobs(in: entity) ?? [])
         }
         return try blobs.values.filter { blob in
-            try referenced.contains(blob.reference) && !store.holds(blob.reference)
+            try referenced.contains(blob.reference) && !store.hasContent(of: blob.reference)
         }.sorted { $0.reference.hash.lexicographicallyPrecedes($1.reference.hash) }
     }
 }

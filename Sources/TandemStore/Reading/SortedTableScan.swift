@@ -55,7 +55,7 @@ struct SortedTableScan {
         let (transaction, table) = (try view.current, view.tables.rows)
         let decoder = view.decoder
         try withUnsafeTemporaryAllocation(
-            of: StoredObjects.Lent.self, capacity: Self.copiedAtOnce
+            of: StoredObjects.BorrowedObject.self, capacity: Self.copiedAtOnce
         ) { room throws(StoreError) in
             var filled = 0
             try transaction.scan(table, in: KeyRange(prefix: StoreKey.tag(tag))) {
@@ -65,7 +65,8 @@ struct SortedTableScan {
                 let row = try decoder.rowView(object, at: value, shape)
                 let version = UInt64(littleEndian: value.loadUnaligned(as: UInt64.self))
                 room.initializeElement(
-                    at: filled, to: StoredObjects.Lent(object, version: version, row: row.bytes))
+                    at: filled,
+                    to: StoredObjects.BorrowedObject(object, version: version, row: row.bytes))
                 filled += 1
                 guard filled == room.count else { return }
                 try copy(UnsafeBufferPointer(room), places, &ordinals, into: &rows)
@@ -80,7 +81,7 @@ struct SortedTableScan {
     ///
     /// Throws if the index lacks a row.
     private func copy(
-        _ lent: UnsafeBufferPointer<StoredObjects.Lent>, _ places: NumberIndexMap,
+        _ lent: UnsafeBufferPointer<StoredObjects.BorrowedObject>, _ places: NumberIndexMap,
         _ ordinals: inout [Int], into rows: inout StoredObjects
     ) throws(StoreError) {
         let first = rows.count

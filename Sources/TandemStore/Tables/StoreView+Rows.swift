@@ -162,15 +162,15 @@ extension StoreView {
     }
 
     /// Returns whether the store has the content of a blob.
-    package func holds(_ blob: BlobReference) throws(StoreError) -> Bool {
+    package func hasContent(of blob: BlobReference) throws(StoreError) -> Bool {
         try current.get(tables.blobUses, blob.hash) != nil
     }
 
     /// Returns whether the store has the content of a blob, and its length and beginning match the
     /// reference.
-    package func fits(_ blob: BlobReference) throws(StoreError) -> Bool {
+    package func hasMatchingContent(of blob: BlobReference) throws(StoreError) -> Bool {
         guard let content = try current.get(tables.blobs, blob.hash) else { return false }
-        return blob.fits(content)
+        return blob.matches(content)
     }
 
     /// Returns the expected value of a derived attribute, computed from the `source` value.

@@ -58,7 +58,7 @@ package struct AnswerChunker: Sendable {
     /// Returns the index after the last object of the next chunk.
     private func end(of answer: FetchAnswer) -> Int {
         if !answer.objects.isEmpty {
-            return answer.objects.endOfPart(from: next, bytes: chunkBytes)
+            return answer.objects.endOfSlice(from: next, bytes: chunkBytes)
         }
         var bytes = Self.referenceBytes
         if let places = answer.places { bytes = places.bytes / max(1, places.count) }

@@ -239,7 +239,7 @@ extension TablePlan.Link {
     fileprivate func leadNowhere() throws(ImportValues.RowError) {
         guard property.needsValue else { return }
         throw ImportValues.RowError(
-            reason: "\(property.name): \(CompiledProperty.leadsNowhere)")
+            reason: "\(property.name): \(CompiledProperty.missingObjectMessage)")
     }
 
     /// Returns whether the model allows this key for an object of the destination.
