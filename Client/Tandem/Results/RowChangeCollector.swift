@@ -200,10 +200,10 @@ struct RowChangeCollector {
             else { return nil }
             return (key, section)
         }
-        return row.withView { keys.place(of: object, $0, reader) }.map { place in
-            let prefix = keys.prefixes[Int(place.group)]
+        return row.withView { keys.placement(of: object, $0, reader) }.map { placement in
+            let prefix = keys.prefixes[Int(placement.group)]
             let key = prefix.isEmpty ? keys.rest.bytes : prefix + keys.rest.bytes
-            return (key, keys.sections[Int(place.section)])
+            return (key, keys.sections[Int(placement.section)])
         }
     }
 

@@ -93,7 +93,8 @@ final class FetchMatches {
     ) -> Bool {
         guard !isPast(object) else { return true }
         let before = details?.bytes ?? 0
-        guard let place = keys.place(knowing: related), details?.collect(at: place) ?? true else {
+        guard let place = keys.placement(knowing: related), details?.collect(at: place) ?? true
+        else {
             return false
         }
         if let after = details?.bytes {
@@ -166,7 +167,7 @@ final class FetchMatches {
     private func match(_ object: ObjectReference, _ row: RowView) -> Match? {
         let before = keys.bytes + (details?.bytes ?? 0)
         defer { bytes += keys.bytes + (details?.bytes ?? 0) - before }
-        guard let place = keys.place(of: object, row, reader),
+        guard let place = keys.placement(of: object, row, reader),
             details?.collect(row, at: place, request, reader) ?? true
         else { return nil }
         // The answer to a list request contains complete keys, even if many share a prefix.

@@ -40,7 +40,7 @@ struct ListDetailCollector {
 
     /// Records the details of a match; returns false if the reader lacks an object.
     mutating func collect(
-        _ row: RowView, at place: GroupedKeys.Place, _ request: CompiledRequest,
+        _ row: RowView, at place: GroupedKeys.Placement, _ request: CompiledRequest,
         _ reader: HistoricalReader
     ) -> Bool {
         let known = link(ofRelated: place.related)
@@ -70,7 +70,7 @@ struct ListDetailCollector {
     /// Records the details of a match from its placement alone; returns false if the object at the
     /// end of its hop is not known yet.
     @inline(__always)
-    mutating func collect(at place: GroupedKeys.Place) -> Bool {
+    mutating func collect(at place: GroupedKeys.Placement) -> Bool {
         if hops.count > 0 {
             guard hops.count == 1, relatedHop != nil else { return false }
             guard let link = place.related < 0 ? 0 : link(ofRelated: place.related) else {

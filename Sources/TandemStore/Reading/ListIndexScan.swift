@@ -133,7 +133,7 @@ final class ListIndexScan {
         _ storage: inout ListRecordStorage
     ) throws(StoreError) {
         guard case .known(let target) = target else { return try evaluate(object, &storage) }
-        if let place = keys.place(knowing: target), let link = link(place) {
+        if let place = keys.placement(knowing: target), let link = link(place) {
             open(place, link: link, storage)
             storage.append(object, rest: count)
         } else {
@@ -143,7 +143,7 @@ final class ListIndexScan {
     }
 
     /// Returns the index of a related object among the reached objects; nil if it is not known yet.
-    private func link(_ place: GroupedKeys.Place) -> UInt32? {
+    private func link(_ place: GroupedKeys.Placement) -> UInt32? {
         guard let hops, hops.count > 0, place.related >= 0 else { return 0 }
         return reached.link(place.related)
     }
@@ -160,7 +160,7 @@ final class ListIndexScan {
         rowsRead += 1
         budget.beginObject()
         try view.current.lend { () throws(StoreError) in
-            guard let place = keys.place(of: object, row, reader),
+            guard let place = keys.placement(of: object, row, reader),
                 let entity = request.model.entity(tagged: object.tag)
             else { throw budget.refusal ?? budget.failure ?? view.unreadable }
             let target = keys.slot.flatMap { row.reference($0, in: entity) }
@@ -171,7 +171,7 @@ final class ListIndexScan {
         }
     }
 
-    private func open(_ place: GroupedKeys.Place, link: UInt32, _ storage: ListRecordStorage) {
+    private func open(_ place: GroupedKeys.Placement, link: UInt32, _ storage: ListRecordStorage) {
         if let open = segments.last, open.group == place.group, open.section == place.section,
             open.link == link
         {
