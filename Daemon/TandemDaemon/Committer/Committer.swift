@@ -260,7 +260,7 @@ final class Committer {
                 try append(&transaction)
             }
         } catch let error as TandemError {
-            if error.code == .readOnly { store.giveBackRoom() }
+            if error.code == .readOnly { store.releaseReservedSpace() }
             throw error
         }
     }

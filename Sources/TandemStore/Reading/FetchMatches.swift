@@ -137,7 +137,7 @@ final class FetchMatches {
         let row = try view.rowView(object, at: value)
         try budget.charge(1 + row.bytes.count / 64, heldBytes: bytes)
         let version = UInt64(littleEndian: value.loadUnaligned(as: UInt64.self))
-        try view.current.lend { () throws(StoreError) in
+        try view.current.withBorrowedPages { () throws(StoreError) in
             try evaluate(object, version, row)?.raise()
         }
     }
@@ -195,7 +195,7 @@ final class FetchMatches {
     }
 
     /// The error for a candidate that could not be evaluated.
-    private var unsettled: StoreError { budget.refusal ?? budget.failure ?? view.unreadable }
+    private var unsettled: StoreError { budget.interruption ?? budget.failure ?? view.unreadable }
 
     private func append(_ object: ObjectReference, _ key: [UInt8]) {
         if demand.limit == 0 { counted += 1 } else { append(arena.add(object, key)) }

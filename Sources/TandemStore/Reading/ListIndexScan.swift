@@ -159,10 +159,10 @@ final class ListIndexScan {
         let row = try view.rowView(object, at: value)
         rowsRead += 1
         budget.beginObject()
-        try view.current.lend { () throws(StoreError) in
+        try view.current.withBorrowedPages { () throws(StoreError) in
             guard let place = keys.placement(of: object, row, reader),
                 let entity = request.model.entity(tagged: object.tag)
-            else { throw budget.refusal ?? budget.failure ?? view.unreadable }
+            else { throw budget.interruption ?? budget.failure ?? view.unreadable }
             let target = keys.slot.flatMap { row.reference($0, in: entity) }
             open(
                 place, link: link(place) ?? target.map { reached.add($0, by: place.related) } ?? 0,

@@ -90,8 +90,8 @@ struct CheckCommand: ParsableCommand {
     }
 
     private func sayClean(_ report: StoreReport) {
-        let tables = StoreTable.allCases.filter { report.walked[$0, default: 0] > 0 }
-            .map { "\(report.walked[$0, default: 0]) \($0.rawValue)" }
+        let tables = StoreTable.allCases.filter { report.keysRead[$0, default: 0] > 0 }
+            .map { "\(report.keysRead[$0, default: 0]) \($0.rawValue)" }
         if output == .json { return }
         let list = tables.isEmpty ? "the store is empty" : tables.joined(separator: ", ")
         printLine("position \(report.position): \(list); no faults")

@@ -26,7 +26,7 @@ struct RebuildCommand: ParsableCommand {
         let progress = ProgressBar("rebuild")
         let report = try mapped { try rebuild(progress) }
         progress.end()
-        let rows = report.walked[.rows, default: 0]
+        let rows = report.keysRead[.rows, default: 0]
         printLine(
             "rebuilt \(place.store) at position \(report.position): \(Quantity.count(rows, "row")), no faults"
         )
@@ -35,8 +35,8 @@ struct RebuildCommand: ParsableCommand {
 
     /// Reports which consumers were kept; the journal does not contain consumers.
     private func reportConsumers(_ consumers: StoreRebuild.OldConsumers) {
-        if !consumers.kept.isEmpty {
-            printLine("kept consumers: " + consumers.kept.map(\.name).joined(separator: ", "))
+        if !consumers.copied.isEmpty {
+            printLine("kept consumers: " + consumers.copied.map(\.name).joined(separator: ", "))
         }
         if !consumers.lost.isEmpty {
             printLine(
