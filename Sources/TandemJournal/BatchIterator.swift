@@ -221,7 +221,7 @@ struct BatchIterator {
             return try skip(segment, following, "zeros in place of batches", &position)
         }
         let before = chain
-        let step = try open(following, following: try segment(after: following), &position)
+        let step = try open(following, following: try nextSegment(after: following), &position)
         if case .again = step, let before, let opened = self.segment,
             before != Chain(startOf: opened.header)
         {
@@ -247,7 +247,7 @@ struct BatchIterator {
         return .tail
     }
 
-    private func segment(after first: UInt64) throws(JournalError) -> UInt64? {
+    private func nextSegment(after first: UInt64) throws(JournalError) -> UInt64? {
         if let known = known(holding: first) { return known.upperBound }
         return try JournalDirectory.segments(in: directory, fileSystem).first { $0 > first }
     }
