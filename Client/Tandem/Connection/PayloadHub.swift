@@ -35,7 +35,7 @@ final class PayloadHub: Sendable {
     func notify(_ notice: ConnectionNotice) { state.withLock { $0.listener }?(notice) }
 
     /// Whether connection or model changes have a receiver, even without subscribed entities.
-    var hasEars: Bool { state.withLock { $0.listener != nil || !$0.events.isEmpty } }
+    var hasNoticeReceivers: Bool { state.withLock { $0.listener != nil || !$0.events.isEmpty } }
 
     /// Whether saves have a receiver.
     var hasListeners: Bool { state.withLock { !$0.saves.isEmpty } }

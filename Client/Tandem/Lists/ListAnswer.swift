@@ -22,11 +22,11 @@ struct ListAnswer {
     /// The chunks are consumed on the calling thread. The list is built from one chunk while the
     /// next is in flight. Throws the error that ended the answer early.
     init(
-        _ head: FetchAnswer, of fetch: Fetch, _ parts: ChunkReader?, from connection: Connection
+        _ head: FetchAnswer, of fetch: Fetch, _ chunks: ChunkReader?, from connection: Connection
     ) throws(TandemError) {
         self.init(head, of: fetch)
-        guard head.hasMore, let parts else { return }
-        while let part = try connection.next(of: parts) { append(part) }
+        guard head.hasMore, let chunks else { return }
+        while let part = try connection.next(of: chunks) { append(part) }
         answer.hasMore = false
     }
 

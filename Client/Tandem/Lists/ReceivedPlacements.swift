@@ -12,7 +12,7 @@ struct ReceivedPlacements {
     let reached: [ObjectReference]
     /// The number of hops from an object.
     let hops: Int
-    private(set) var parts: [ListPlacements] = []
+    private(set) var chunks: [ListPlacements] = []
     private var builder: SectionedListBuilder
 
     /// Creates the placements of a complete answer, or of the head of a chunked one.
@@ -24,7 +24,7 @@ struct ReceivedPlacements {
 
     mutating func append(_ part: ListPlacements) {
         guard part.count > 0 else { return }
-        parts.append(part)
+        chunks.append(part)
         builder.append(part)
     }
 
@@ -33,7 +33,7 @@ struct ReceivedPlacements {
 
     /// The rows, created from the placements with several allocations for each row.
     var rows: [ResultRow] {
-        parts.flatMap { part in
+        chunks.flatMap { part in
             (0..<part.count).map { index in
                 let object = part.object(index)
                 return ResultRow(
@@ -47,10 +47,10 @@ struct ReceivedPlacements {
     var kept: CachedLinks {
         var links = CachedLinks()
         (links.objects, links.hops) = (reached, hops)
-        links.places = parts.flatMap { part in (0..<part.count).flatMap { part.links($0) } }
+        links.places = chunks.flatMap { part in (0..<part.count).flatMap { part.links($0) } }
         return links
     }
 
     /// Returns the links of one hop.
-    func links(hop: Int) -> UnindexedLinks { UnindexedLinks(parts, reached: reached, hop: hop) }
+    func links(hop: Int) -> UnindexedLinks { UnindexedLinks(chunks, reached: reached, hop: hop) }
 }

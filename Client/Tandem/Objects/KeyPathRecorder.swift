@@ -47,7 +47,7 @@ final class KeyPathRecorder {
     /// `id`. Cost: some tens of microseconds the first time, a table lookup after that.
     static func path<Root>(of keyPath: PartialKeyPath<Root>) throws(TandemError) -> Path {
         if let known = KeyPathCache[keyPath] { return known }
-        let found = try followed(keyPath)
+        let found = try trace(keyPath)
         KeyPathCache.note(keyPath, found)
         return found
     }
@@ -61,7 +61,7 @@ final class KeyPathRecorder {
         return names.joined(separator: ".")
     }
 
-    private static func followed<Root>(
+    private static func trace<Root>(
         _ keyPath: PartialKeyPath<Root>
     ) throws(TandemError) -> Path {
         var found: Path?
@@ -112,7 +112,8 @@ final class KeyPathRecorder {
                 keyPath, "it must name properties declared with @Managed, but \(found)")
         }
         return Path(
-            names: names, isToMany: shown.isSet, isOptional: shown.type is any OptionalShown.Type)
+            names: names, isToMany: shown.isSet,
+            isOptional: shown.type is any OptionalDeclaration.Type)
     }
 
     /// Whether the path ends at the id of its last object.
@@ -274,6 +275,6 @@ extension ManagedDeclaration {
 /// Removes the optionals from types.
 private enum Unwrapped {
     static func type(_ type: Any.Type) -> Any.Type {
-        (type as? any OptionalShown.Type).map { self.type($0.wrapped) } ?? type
+        (type as? any OptionalDeclaration.Type).map { self.type($0.wrapped) } ?? type
     }
 }

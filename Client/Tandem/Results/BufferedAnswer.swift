@@ -164,7 +164,8 @@ struct CaughtUpAnswer {
             let number = stored.object.number
             if changes[number]?.kind == .delete { continue }
             let row = changes[number]?.row ?? stored.row
-            source.graph.hold(stored.object, row, version: group.versions[number] ?? stored.version)
+            source.graph.storeRow(
+                stored.object, row, version: group.versions[number] ?? stored.version)
         }
     }
 
@@ -192,7 +193,9 @@ struct CaughtUpAnswer {
             let reference = ObjectReference(tag: row.entityTag, number: row.number)
             guard case .row(let bytes) = reader.row(of: reference) else { return nil }
             let current = overrides[row.number]?.row ?? bytes
-            if keepsRows { source.graph.hold(reference, current, version: versions[row.number]) }
+            if keepsRows {
+                source.graph.storeRow(reference, current, version: versions[row.number])
+            }
             return (row.number, current)
         }
         links.note(current, source, reader, versions)

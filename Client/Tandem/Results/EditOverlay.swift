@@ -135,7 +135,7 @@ struct EditOverlay {
             return isShown ? shown : entry.stored
         }
         let reader = ContextReader(context: context, includesEdits: true)
-        let (reached, unknown) = compiled.reached(behind: row, reader)
+        let (reached, unknown) = compiled.reached(from: row, reader)
         context.root.listUpdater.loadSoon(unknown)
         entry.reached = reached.map(\.number)
         entry.isPlaced = unknown.isEmpty
@@ -295,7 +295,7 @@ struct EditOverlay {
             return nil
         }
         let reader = ContextReader(context: context, includesEdits: true)
-        let reached = plan.compiled.reached(behind: row, reader).reached
+        let reached = plan.compiled.reached(from: row, reader).reached
         guard reached.contains(where: { related.contains($0.number) }) else { return nil }
         return OverlayEntry(record, layers: [])
     }

@@ -148,8 +148,8 @@ final class FollowedList {
                 tag: collector.edits.upserted[at].entityTag, number: number)
             let own = origin < 0 ? nil : group.changes[origin].row
             guard let bytes = own ?? collector.reader.row(of: reference).row else { continue }
-            if !source.graph.holds(number) {
-                source.graph.hold(reference, bytes, version: versions[number])
+            if !source.graph.hasRow(number) {
+                source.graph.storeRow(reference, bytes, version: versions[number])
             }
             if !isRelatedChanged, origin >= 0, group.changes[origin].kind == .update,
                 links?.staysLinked(number, group.changes[origin].changed) ?? true
@@ -159,11 +159,11 @@ final class FollowedList {
             links?.note(number, bytes, source, collector.reader, versions)
         }
         // Rows that changed without moving keep their links.
-        for number in collector.edits.unmoved where !source.graph.holds(number) {
+        for number in collector.edits.unmoved where !source.graph.hasRow(number) {
             guard let change = collector.reader.changes[number], let row = change.row else {
                 continue
             }
-            source.graph.hold(change.object, row, version: versions[number])
+            source.graph.storeRow(change.object, row, version: versions[number])
         }
     }
 
@@ -272,7 +272,7 @@ final class FollowedList {
     }
 
     /// Stores the related values shown by rows, before the context discards all loaded data.
-    func noteLoss(_ plan: ResultsPlan) {
+    func storeShownValues(_ plan: ResultsPlan) {
         lastShownValues = LastShownValues(shown.list.allRows, plan, source)
     }
 

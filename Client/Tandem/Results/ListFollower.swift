@@ -286,7 +286,7 @@ final class ListFollower: ListParticipant {
 
     func deliver() { if list.outbox.deliver() { keepInCache() } }
 
-    func noteEnd(_ failure: TandemError) {
+    func didEndConnection(_ failure: TandemError) {
         list.fail(failure, phase.plan)
         deliver()
     }
@@ -300,9 +300,9 @@ final class ListFollower: ListParticipant {
         return shown.references(in: start..<start + count)
     }
 
-    func noteEdit(_ object: ObjectReference) { list.overlay.touch(object) }
+    func didEdit(_ object: ObjectReference) { list.overlay.touch(object) }
 
-    func noteLoaded() { list.overlay.touchUnplaced() }
+    func didLoad() { list.overlay.touchUnplaced() }
 
     var isOverlayStale: Bool {
         guard list.overlay.isStale, let plan = phase.followed else { return false }
@@ -315,10 +315,10 @@ final class ListFollower: ListParticipant {
         return list.outbox.needsDelivery
     }
 
-    func noteLoss() {
+    func willDiscardData() {
         guard let plan = phase.followed, source.session?.model === plan.compiled.model else {
             return
         }
-        list.noteLoss(plan)
+        list.storeShownValues(plan)
     }
 }

@@ -50,7 +50,7 @@ struct ResultsDefinition<SectionIdentifier: Hashable, Element> {
     ) -> Self {
         ResultsDefinition(
             entity: Object.entity.name, naming: naming, isValue: isValue,
-            register: { $0.core.learn(type) },
+            register: { $0.core.registerIfNeeded(type) },
             check: { try $0.checkClass(type) },
             make: { object in
                 guard let element = object as? Object else {

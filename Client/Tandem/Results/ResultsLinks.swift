@@ -232,7 +232,7 @@ struct ResultsLinks {
         /// Stores the object's row in the context.
         func hold(_ context: ManagedObjectContext, _ versions: RowVersions) {
             if case .row(let row) = found {
-                context.graph.hold(object, row, version: versions[object.number])
+                context.graph.storeRow(object, row, version: versions[object.number])
             }
         }
     }
