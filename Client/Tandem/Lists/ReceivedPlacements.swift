@@ -16,16 +16,16 @@ struct ReceivedPlacements {
     private var builder: SectionedListBuilder
 
     /// Creates the placements of a complete answer, or of the head of a chunked one.
-    init(_ places: ListPlacements, sectioned: Bool, count: Int) {
-        (sections, reached, hops) = (places.sections, places.reached, places.hops)
+    init(_ placements: ListPlacements, sectioned: Bool, count: Int) {
+        (sections, reached, hops) = (placements.sections, placements.reached, placements.hops)
         builder = SectionedListBuilder(sectioned: sectioned, sections: sections, count: count)
-        append(places)
+        append(placements)
     }
 
-    mutating func append(_ part: ListPlacements) {
-        guard part.count > 0 else { return }
-        chunks.append(part)
-        builder.append(part)
+    mutating func append(_ chunk: ListPlacements) {
+        guard chunk.count > 0 else { return }
+        chunks.append(chunk)
+        builder.append(chunk)
     }
 
     /// The list; nil if the objects are out of order.
@@ -33,21 +33,23 @@ struct ReceivedPlacements {
 
     /// The rows, created from the placements with several allocations for each row.
     var rows: [ResultRow] {
-        chunks.flatMap { part in
-            (0..<part.count).map { index in
-                let object = part.object(index)
+        chunks.flatMap { chunk in
+            (0..<chunk.count).map { index in
+                let object = chunk.object(index)
                 return ResultRow(
-                    number: object.number, entityTag: object.tag, sortKey: Array(part.key(index)),
-                    section: sections[Int(part.sectionPlace(index))])
+                    number: object.number, entityTag: object.tag, sortKey: Array(chunk.key(index)),
+                    section: sections[Int(chunk.sectionPlace(index))])
             }
         }
     }
 
     /// The links of the rows, in the form of a cache; with no hops if the links are unknown.
-    var kept: CachedLinks {
+    var cachedLinks: CachedLinks {
         var links = CachedLinks()
         (links.objects, links.hops) = (reached, hops)
-        links.places = chunks.flatMap { part in (0..<part.count).flatMap { part.links($0) } }
+        links.objectIndices = chunks.flatMap { chunk in
+            (0..<chunk.count).flatMap { chunk.links($0) }
+        }
         return links
     }
 

@@ -48,7 +48,7 @@ final class KeyPathRecorder {
     static func path<Root>(of keyPath: PartialKeyPath<Root>) throws(TandemError) -> Path {
         if let known = KeyPathCache[keyPath] { return known }
         let found = try trace(keyPath)
-        KeyPathCache.note(keyPath, found)
+        KeyPathCache.store(keyPath, found)
         return found
     }
 
@@ -89,7 +89,7 @@ final class KeyPathRecorder {
     }
 
     /// Records a read of a property of the object at an index on the path.
-    fileprivate func note(_ property: CompiledProperty, at place: Int) {
+    fileprivate func record(_ property: CompiledProperty, at place: Int) {
         let object = objects[place]
         let declarations = TracedObject.declarations(of: object)[property.name] ?? []
         guard !declarations.isEmpty else { return }
@@ -148,7 +148,7 @@ struct KeyPathProbe {
     fileprivate let place: Int
 
     /// Records that a property is read.
-    func note(_ property: CompiledProperty) { recorder.note(property, at: place) }
+    func record(_ property: CompiledProperty) { recorder.record(property, at: place) }
 
     /// Returns a probe object as the target of a to-one relationship.
     func next<Object: ManagedObject>(_ type: Object.Type) -> Object? {

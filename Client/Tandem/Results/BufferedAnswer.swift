@@ -51,7 +51,7 @@ struct CaughtUpAnswer {
         collector.reader.isAuthoritative = true
         let needsRows = plan.mode == .related || answer.objects.count <= source.core.limits.keptRows
         collector.reader.answered = answer.rows(includingObjects: needsRows)
-        collector.note(group)
+        collector.record(group)
         self.buffered = buffered
         self.group = group
         self.verdicts = verdicts
@@ -70,7 +70,7 @@ struct CaughtUpAnswer {
         }
         if verdicts != nil { return overrides }
         for change in tail where collector.plan.compiled.includes(tag: change.object.tag) {
-            guard change.kind != .touch, !collector.plan.leavesPlace(change) else { continue }
+            guard change.kind != .touch, !collector.plan.keepsPlacement(change) else { continue }
             let row = change.row.flatMap { collector.matches(change.object, $0) ? $0 : nil }
             overrides[change.object.number] = (change.object, row)
         }
@@ -87,7 +87,7 @@ struct CaughtUpAnswer {
         guard let known = buffered.known, known.verdicts.isEmpty, overrides.isEmpty,
             !plan.isWindow
         else { return nil }
-        return known.list.places
+        return known.list.placements
     }
 
     /// The rows in any order, without edits of the context.
@@ -147,10 +147,10 @@ struct CaughtUpAnswer {
         let model = plan.compiled.model
         for object in answer.objects {
             let row = collector.reader.changes[object.object.number]?.row ?? object.row
-            sums.note(row, of: object.object, model)
+            sums.record(row, of: object.object, model)
         }
         for (object, row) in overrides.values {
-            if let row { sums.note(row, of: object, model) }
+            if let row { sums.record(row, of: object, model) }
         }
         return sums
     }
@@ -185,7 +185,7 @@ struct CaughtUpAnswer {
                 verdicts.map { ($0.object.number, $0.row) }, uniquingKeysWith: { $1 })
             for number in rows.lazy.map(\.number) where news.contains(number) {
                 guard let row = overrides[number]?.row ?? judged[number] ?? nil else { continue }
-                links.note(number, row, source, reader, versions)
+                links.record(number, row, source, reader, versions)
             }
             return links
         }
@@ -198,7 +198,7 @@ struct CaughtUpAnswer {
             }
             return (row.number, current)
         }
-        links.note(current, source, reader, versions)
+        links.record(current, source, reader, versions)
         return links
     }
 }
