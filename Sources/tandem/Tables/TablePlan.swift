@@ -117,7 +117,7 @@ struct TablePlan: Sendable {
         }
         for (index, link) in links.enumerated() {
             guard let key = try link.key(cells, nulls) else {
-                try link.leadNowhere()
+                try link.checkHasTarget()
                 continue
             }
             guard let targets else { continue }
@@ -236,7 +236,7 @@ extension TablePlan.Link {
     }
 
     /// Throws if a row needs a target but has none.
-    fileprivate func leadNowhere() throws(ImportValues.RowError) {
+    fileprivate func checkHasTarget() throws(ImportValues.RowError) {
         guard property.needsValue else { return }
         throw ImportValues.RowError(
             reason: "\(property.name): \(CompiledProperty.missingObjectMessage)")
