@@ -106,7 +106,7 @@ struct HistoryReader: Sendable {
                 let isStale =
                     error.code == .schemaMismatch
                     && connection.knownSession?.model.version != model.version
-                guard isStale || isPatient(with: error) else { throw error }
+                guard isStale || shouldRetry(after: error) else { throw error }
             }
         }
     }

@@ -180,7 +180,7 @@ struct CaughtUpAnswer {
         versions.merge(group.versions)
         if let (list, verdicts) = buffered.known {
             let news = Set(verdicts.map(\.object.number)).union(overrides.keys)
-            links.take(list, without: news, source, reader, versions)
+            links.adopt(list, without: news, source, reader, versions)
             let judged = Dictionary(
                 verdicts.map { ($0.object.number, $0.row) }, uniquingKeysWith: { $1 })
             for number in rows.lazy.map(\.number) where news.contains(number) {

@@ -63,7 +63,7 @@ extension PlanningGraph {
     }
 
     /// Returns ranks after those of all members, or nil if such ranks would be too long.
-    private func ranks(
+    private func appendedRanks(
         afterAllOf owner: PlanningObject, _ relationship: CompiledRelationship,
         _ ranks: LinkDelta.RankDelta, count: Int
     ) throws -> [Rank]? {
@@ -79,7 +79,9 @@ extension PlanningGraph {
         _ members: [ObjectReference], to owner: PlanningObject,
         _ relationship: CompiledRelationship, _ ranks: inout LinkDelta.RankDelta
     ) throws {
-        if let appended = try ranks(afterAllOf: owner, relationship, ranks, count: members.count) {
+        if let appended = try appendedRanks(
+            afterAllOf: owner, relationship, ranks, count: members.count)
+        {
             assert(appended.count == members.count, "Each appended member gets a rank.")
             ranks.after.merge(zip(members, appended)) { $1 }
             return

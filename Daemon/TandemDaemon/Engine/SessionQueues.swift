@@ -97,7 +97,7 @@ final class SessionQueues {
         switch wait(of: session) {
         case .nothing: return session.output.held.isEmpty
         case .reader: return session.read != nil
-        case .turn(.reads) where session.read?.job?.hasOutput ?? false: return true
+        case .turn(.reads) where session.read?.job?.hasUnseenProgress ?? false: return true
         case .socket: return session.wants.contains(.write)
         case .turn: return !session.marks.isDisjoint(with: [.requests, .pushes, .reads])
         }

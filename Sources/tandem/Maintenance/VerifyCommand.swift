@@ -58,13 +58,13 @@ struct VerifyCommand: ParsableCommand {
         let folder = target.map(StoreFolder.init) ?? location.folder
         // The store is read first, so that the journal already contains all transactions that the
         // store has applied.
-        let summary = try StoreSummary(folder, isPrivate: target != nil)
+        let store = try StoreSummary(folder, isPrivate: target != nil)
         let journal = JournalVerification(JournalFolder(folder.journal))
         try journal.run(progress)
         progress.end()
-        var report = VerifyReport(journal, summary, folder)
-        if let manifest { report.add(manifest.problems(journal, summary, folder)) }
-        if deep, report.problems.isEmpty, summary != nil {
+        var report = VerifyReport(journal, store, folder)
+        if let manifest { report.add(manifest.problems(journal, store, folder)) }
+        if deep, report.problems.isEmpty, store != nil {
             let compared = try DeepVerification(folder, backup: backup, scratch: scratchFolder)
                 .run(progress)
             report.comparedAt = compared.position
@@ -101,20 +101,20 @@ struct VerifyCommand: ParsableCommand {
 struct VerifyReport {
     private let journal: JournalVerification
     private let path: String
-    private let summary: StoreSummary?
+    private let store: StoreSummary?
     private(set) var problems: [VerifyProblem]
     private(set) var found: Int
     /// The position up to which store and journal were compared; nil if they were not.
     var comparedAt: UInt64?
 
-    init(_ journal: JournalVerification, _ summary: StoreSummary?, _ folder: StoreFolder) {
+    init(_ journal: JournalVerification, _ store: StoreSummary?, _ folder: StoreFolder) {
         self.journal = journal
-        self.summary = summary
+        self.store = store
         path = folder.path
         let missing = VerifyProblem(
             kind: .store, path: folder.store + "/data.mdb",
             message: "there is no store; `tandem rebuild` builds it from the journal")
-        let ofStore = summary.map { $0.problems(journal) } ?? [missing]
+        let ofStore = store.map { $0.problems(journal) } ?? [missing]
         problems = journal.problems + ofStore
         found = journal.found + ofStore.count
     }
@@ -141,13 +141,13 @@ struct VerifyReport {
         if let torn = journal.torn {
             lines.append("journal: the last batch is incomplete, or is being written: \(torn)")
         }
-        if let summary {
+        if let store {
             let compared = comparedAt.map {
                 problems.contains { $0.kind == .difference }
                     ? ", compared at position \($0)"
                     : ", equal to a replay of the journal up to position \($0)"
             }
-            lines.append("store: at position \(summary.position)\(compared ?? "")")
+            lines.append("store: at position \(store.position)\(compared ?? "")")
         }
         return lines + (found == 0 ? ["no problems"] : [])
     }
@@ -161,7 +161,7 @@ struct VerifyReport {
             "first": number(journal.first), "last": number(journal.next - 1),
             "transactions": number(journal.transactions),
             "torn": journal.torn.map { .string($0) } ?? .null,
-            "store": number(summary?.position), "comparedAt": number(comparedAt),
+            "store": number(store?.position), "comparedAt": number(comparedAt),
         ])
     }
 }
@@ -169,7 +169,7 @@ struct VerifyReport {
 extension BackupManifest {
     /// Returns the contradictions between a backup's files and its manifest.
     fileprivate func problems(
-        _ journal: JournalVerification, _ summary: StoreSummary?, _ folder: StoreFolder
+        _ journal: JournalVerification, _ store: StoreSummary?, _ folder: StoreFolder
     ) -> [VerifyProblem] {
         let path = "\(folder.path)/\(Self.fileName)"
         var found: [VerifyProblem] = []
@@ -181,8 +181,8 @@ extension BackupManifest {
                 "the manifest has the position \(last), but the journal ends at \(journal.next - 1)"
             )
         }
-        if let summary, summary.position != position {
-            add("the manifest has the store's position \(position), but it is \(summary.position)")
+        if let store, store.position != position {
+            add("the manifest has the store's position \(position), but it is \(store.position)")
         }
         return found
     }
