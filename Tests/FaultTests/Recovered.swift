@@ -103,7 +103,8 @@ struct ImageCheck {
         var violations: [String] = []
         let last = UInt64(found.encoded.count)
         if last < disclosed.position {
-            violations.append("law 3: \(disclosed.position) was answered, the journal ends at \(last)")
+            violations.append(
+                "law 3: \(disclosed.position) was answered, the journal ends at \(last)")
         }
         if last > UInt64(reference.encoded.count) {
             violations.append("position \(last) was never written")

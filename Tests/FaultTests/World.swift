@@ -157,7 +157,9 @@ struct World {
                 try disclosed.play(record)
             }
             var luck = random.next()
-            while let kind, CrashOutcome(seed: luck, played: cut).kind != kind { luck = random.next() }
+            while let kind, CrashOutcome(seed: luck, played: cut).kind != kind {
+                luck = random.next()
+            }
             let directory = scratch.path + "/image\(number)"
             defer { try? FileManager.default.removeItem(atPath: directory) }
             try disk.crash(into: directory, seed: luck)
@@ -174,7 +176,8 @@ struct World {
     }
 
     func violations(of image: Image, against reference: Reference) -> [String] {
-        let check = ImageCheck(store: image.place.store, disclosed: image.disclosed, reference: reference)
+        let check = ImageCheck(
+            store: image.place.store, disclosed: image.disclosed, reference: reference)
         return check.violations().map { "\(name(image)): \($0)" }
     }
 
@@ -196,7 +199,8 @@ struct World {
         if image.disclosed.position > 0 { try FaultClient(image.place.socket).close() }
         daemon.kill()
         let records = Recording(log: Scratch.file(image.place.log) ?? []).records
-        var disclosed = DisclosedState(image.disclosed.position, numbersBelow: image.disclosed.numbersBelow)
+        var disclosed = DisclosedState(
+            image.disclosed.position, numbersBelow: image.disclosed.numbersBelow)
         var random = SplitMix64(seed: image.luck)
         var found: [String] = []
         let moments = (0..<cuts).map { _ in Int.random(in: 0...records.count, using: &random) }
@@ -208,7 +212,8 @@ struct World {
             let directory = image.place.disk + "-again"
             defer { try? FileManager.default.removeItem(atPath: directory) }
             try disk.crash(into: directory, seed: random.next())
-            let check = ImageCheck(store: directory + "/store", disclosed: disclosed, reference: reference)
+            let check = ImageCheck(
+                store: directory + "/store", disclosed: disclosed, reference: reference)
             found += check.violations().map { "\(name(image)), its recovery cut at \(cut): \($0)" }
         }
         return found

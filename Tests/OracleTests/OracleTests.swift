@@ -28,7 +28,8 @@ import Testing
                 let what = "seed \(seed) question \(number): \(request)"
                 let all = oracleRequest.all(world)
                 #expect(
-                    try oracleRequest.all(database, world) == all, "SQLite, TANDEM_SEED=\(seed), \(what)"
+                    try oracleRequest.all(database, world) == all,
+                    "SQLite, TANDEM_SEED=\(seed), \(what)"
                 )
                 let found = try context.fetch(request).map(\.id.number)
                 #expect(found == oracleRequest.part(of: all), "\(what)")

@@ -190,7 +190,8 @@ import Testing
         /// Returns how often each list placed an edited object since the last call.
         func placements() -> [Int] {
             let now = (
-                own.follower.list.overlay.placementCount, related.follower.list.overlay.placementCount
+                own.follower.list.overlay.placementCount,
+                related.follower.list.overlay.placementCount
             )
             defer { before = now }
             return [now.0 - before.0, now.1 - before.1]
