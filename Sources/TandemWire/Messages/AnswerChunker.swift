@@ -44,7 +44,7 @@ package struct AnswerChunker: Sendable {
         guard let answer = rest else { return nil }
         if !hasBegun {
             hasBegun = true
-            if end(of: answer) < total { return .fetched(answer.headOfParts()) }
+            if end(of: answer) < total { return .fetched(answer.chunkedHead()) }
             rest = nil
             return .fetched(answer)
         }
