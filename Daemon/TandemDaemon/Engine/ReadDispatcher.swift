@@ -193,7 +193,7 @@ final class ReadDispatcher {
     /// searches wait for it.
     private func startable() -> (PendingRead) -> Bool {
         let room = readers.room
-        let running = running.lazy.filter { $0.job?.isCarriedOut == true }
+        let running = running.lazy.filter { $0.job?.isSubmitted == true }
         let counts = Dictionary(running.map { ($0.session.peer.uid, 1) }, uniquingKeysWith: +)
         return { $0.isSearch ? room > 0 : counts[$0.session.peer.uid, default: 0] < room }
     }

@@ -340,7 +340,7 @@ final class ReadJob: @unchecked Sendable {
 
     /// Whether the job is queued or running in the pool; false while it rests, and after it is
     /// done.
-    var isCarriedOut: Bool {
+    var isSubmitted: Bool {
         state.withLock { $0.progress.phase == .reading || $0.progress.phase == .encoding }
     }
 
