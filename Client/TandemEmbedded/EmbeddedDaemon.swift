@@ -124,7 +124,7 @@ public final class EmbeddedDaemon: Sendable {
     }
 
     /// A transport that also retains the daemon.
-    var keptByTransport: Transport { .connected { [self] in try Self.connect(to: handle) } }
+    var retainingTransport: Transport { .connected { [self] in try Self.connect(to: handle) } }
 
     private static func connect(to handle: Daemon.Handle) throws -> Socket {
         let (mine, its) = try Socket.pair()

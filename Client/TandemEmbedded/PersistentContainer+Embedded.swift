@@ -37,7 +37,7 @@ extension PersistentContainer {
     ) throws(TandemError) -> PersistentContainer {
         let daemon = try EmbeddedDaemon(store: store, socket: socket)
         return try open(
-            entities: types, author: author, transport: daemon.keptByTransport, limits: limits)
+            entities: types, author: author, transport: daemon.retainingTransport, limits: limits)
     }
 
     /// Opens a container whose daemon runs inside the process, on a store in a directory.
@@ -51,7 +51,7 @@ extension PersistentContainer {
     ) async throws(TandemError) -> PersistentContainer {
         let daemon = try await daemon(store, socket)
         return try await open(
-            entities: types, author: author, transport: daemon.keptByTransport, limits: limits)
+            entities: types, author: author, transport: daemon.retainingTransport, limits: limits)
     }
 
     /// Opens a container whose daemon runs inside the process, with a model; blocks.
@@ -66,7 +66,7 @@ extension PersistentContainer {
     ) throws(TandemError) -> PersistentContainer {
         let daemon = try EmbeddedDaemon(store: store, socket: socket)
         return try open(
-            model: model, author: author, transport: daemon.keptByTransport, limits: limits)
+            model: model, author: author, transport: daemon.retainingTransport, limits: limits)
     }
 
     /// Opens a container whose daemon runs inside the process, with a model.
@@ -80,7 +80,7 @@ extension PersistentContainer {
     ) async throws(TandemError) -> PersistentContainer {
         let daemon = try await daemon(store, socket)
         return try await open(
-            model: model, author: author, transport: daemon.keptByTransport, limits: limits)
+            model: model, author: author, transport: daemon.retainingTransport, limits: limits)
     }
 
     private static func daemon(

@@ -46,6 +46,6 @@ extension PersistentContainer {
         } catch {
             throw TandemError(.storage, "the in-memory daemon cannot be started: \(error)")
         }
-        return daemon.keptByTransport
+        return daemon.retainingTransport
     }
 }

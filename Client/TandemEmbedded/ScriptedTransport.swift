@@ -33,9 +33,9 @@ public final class ScriptedTransport: Sendable {
     private struct State {
         var fates: [Fate] = []
         var saves = 0
-        var questions = 0
-        var isAway = false
-        var lines: [ScriptedLine] = []
+        var readRequests = 0
+        var refusesConnections = false
+        var connections: [ScriptedConnection] = []
         var isHolding = false
     }
 
@@ -58,60 +58,60 @@ public final class ScriptedTransport: Sendable {
     ///
     /// These are fetches, reads, waits for a position, and the like. For code that only reads, it
     /// is the number of round trips.
-    public var questions: Int { state.withLock { $0.questions } }
+    public var readRequests: Int { state.withLock { $0.readRequests } }
 
     /// Cuts all connections; clients reconnect.
     public func cut() {
-        let lines = state.withLock { state in
-            defer { state.lines = [] }
-            return state.lines
+        let connections = state.withLock { state in
+            defer { state.connections = [] }
+            return state.connections
         }
-        for line in lines { line.end() }
+        for connection in connections { connection.end() }
     }
 
-    /// Cuts all connections and refuses new ones until ``comeBack()``.
-    public func goAway() {
-        state.withLock { $0.isAway = true }
+    /// Cuts all connections and refuses new ones until ``acceptConnections()``.
+    public func refuseConnections() {
+        state.withLock { $0.refusesConnections = true }
         cut()
     }
 
     /// Accepts connections again.
-    public func comeBack() { state.withLock { $0.isAway = false } }
+    public func acceptConnections() { state.withLock { $0.refusesConnections = false } }
 
     /// Holds back all pushes and answers from the daemon, in order; blocked callers keep waiting.
     public func hold() {
-        let lines = state.withLock { state in
+        let connections = state.withLock { state in
             state.isHolding = true
-            return state.lines
+            return state.connections
         }
-        for line in lines { line.hold() }
+        for connection in connections { connection.hold() }
     }
 
     /// Forwards the messages that were held back.
     public func release() {
-        let lines = state.withLock { state in
+        let connections = state.withLock { state in
             state.isHolding = false
-            return state.lines
+            return state.connections
         }
-        for line in lines { line.release() }
+        for connection in connections { connection.release() }
     }
 
     private func connect() throws -> Socket {
         let daemon = try base.connect()
         let (near, far) = try Socket.pair()
-        let line = ScriptedLine(
+        let connection = ScriptedConnection(
             client: far, daemon: daemon, fate: { [self] in fate() },
-            countQuestion: { [self] in state.withLock { $0.questions += 1 } })
+            countReadRequest: { [self] in state.withLock { $0.readRequests += 1 } })
         let isHolding = try state.withLock { state in
-            if state.isAway {
+            if state.refusesConnections {
                 throw TandemError(.disconnected, "the script refuses all connections")
             }
-            state.lines.removeAll { $0.isOver }
-            state.lines.append(line)
+            state.connections.removeAll { $0.isOver }
+            state.connections.append(connection)
             return state.isHolding
         }
-        if isHolding { line.hold() }
-        try line.start()
+        if isHolding { connection.hold() }
+        try connection.start()
         return near
     }
 

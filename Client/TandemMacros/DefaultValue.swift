@@ -56,7 +56,7 @@ struct DefaultValue {
         switch (attributeType, literalType) {
         case ("int", "Int"), ("double", "Double"), ("double", "Int"), ("bool", "Bool"):
             return ".\(attributeType ?? "")(\(text))"
-        case ("string", "String") where expression.isPlainText: return ".string(\(text))"
+        case ("string", "String") where expression.isPlainStringLiteral: return ".string(\(text))"
         default: break
         }
         return isOptional
@@ -85,7 +85,7 @@ extension ExprSyntax {
     }
 
     /// Whether the expression is a string literal on one line without interpolation.
-    var isPlainText: Bool {
+    var isPlainStringLiteral: Bool {
         guard let text = self.as(StringLiteralExprSyntax.self) else { return false }
         return text.openingQuote.tokenKind == .stringQuote
             && text.segments.allSatisfy { $0.is(StringSegmentSyntax.self) }

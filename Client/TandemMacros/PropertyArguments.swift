@@ -30,7 +30,7 @@ struct PropertyArguments {
         for value in unlabelled {
             if let option = value.as(MemberAccessExprSyntax.self) {
                 options.insert(option.declName.baseName.plainText)
-            } else if value.isPlainText {
+            } else if value.isPlainStringLiteral {
                 name = value.as(StringLiteralExprSyntax.self)
             } else if !value.is(NilLiteralExprSyntax.self) {
                 problems.report(

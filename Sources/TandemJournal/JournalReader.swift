@@ -50,7 +50,7 @@ public final class JournalReader {
     public private(set) var position: UInt64
 
     private let tail: CommittedTail?
-    private var finder: BatchFinder
+    private var iterator: BatchIterator
     private var batch: CurrentBatch?
 
     /// The incomplete batch found at the tail: one being written, or a torn one.
@@ -58,7 +58,7 @@ public final class JournalReader {
     /// Nil if the log ends cleanly.
     ///
     /// Valid when ``next()`` has returned nil.
-    public var tailProblem: Gap? { finder.tailProblem }
+    public var tailProblem: Gap? { iterator.tailProblem }
 
     /// The first position of the segment being read, and the offset of its next batch; nil before
     /// ``next()``.
@@ -67,18 +67,18 @@ public final class JournalReader {
     /// that offset is complete. Trailing zeros don't show where a log ends, because batches may end
     /// in zeros.
     public var end: (segment: UInt64, offset: UInt64)? {
-        finder.segment.map { ($0.header.firstPosition, finder.offset) }
+        iterator.segment.map { ($0.header.firstPosition, iterator.offset) }
     }
 
     /// The identity in the header of the segment being read; nil before ``next()``.
-    public var identity: LogIdentity? { finder.segment?.header.identity }
+    public var identity: LogIdentity? { iterator.segment?.header.identity }
 
     /// The position after the last batch passed, whether or not its entries were returned; nil if
     /// unknown.
     ///
     /// A reader that begins at the highest position and reads to the tail thus finds the end of the
     /// log. Doing so costs no more than finding the last batch.
-    public var following: UInt64? { finder.following }
+    public var following: UInt64? { iterator.following }
 
     /// Creates a reader that begins at a position.
     ///
@@ -91,9 +91,9 @@ public final class JournalReader {
     ) {
         self.position = max(position, 1)
         self.tail = tail
-        finder = BatchFinder(
+        iterator = BatchIterator(
             directory: directory, fileSystem: fileSystem, index: index, indexes: indexes,
-            isBesideWriter: tail != nil)
+            sharesWriterProcess: tail != nil)
     }
 
     /// Skips to a later position; entries and gaps in between are not returned.
@@ -105,7 +105,7 @@ public final class JournalReader {
         position = target
         if let batch, target <= batch.header.lastPosition { return }
         batch = nil
-        finder.pass(to: target)
+        iterator.pass(to: target)
     }
 
     /// Returns the next entry or gap, or nil at the tail, where a later call may find more.
@@ -118,7 +118,7 @@ public final class JournalReader {
                 if let item = try nextPayload() { return item }
                 continue
             }
-            switch try finder.advance(&position) {
+            switch try iterator.advance(&position) {
             case .batch(let header): begin(header)
             case .gap(let gap): return .gap(gap)
             case .again: continue
@@ -130,14 +130,14 @@ public final class JournalReader {
     private func begin(_ header: BatchHeader) {
         assert(batch == nil, "A batch begins after the previous one was passed.")
         batch = CurrentBatch(
-            header: header, offset: finder.offset, payloadPosition: header.firstPosition)
-        finder.pass(header)
+            header: header, offset: iterator.offset, payloadPosition: header.firstPosition)
+        iterator.pass(header)
     }
 
     /// Returns the batch's next payload at or above `position`; at the batch's end, clears the
     /// batch and returns nil.
     private func nextPayload() throws(JournalError) -> Item? {
-        guard var current = batch, let segment = finder.segment else {
+        guard var current = batch, let segment = iterator.segment else {
             assertionFailure("A segment stays open while a batch of it is read.")
             return nil
         }

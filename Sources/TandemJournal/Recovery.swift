@@ -228,7 +228,7 @@ struct Recovery {
     /// any of its batches.
     private func rewriteAll(_ segment: SegmentFile, end: UInt64) throws(JournalError) {
         var offset: UInt64 = 0
-        while offset < end, let range = try segment.loadSome(offset) {
+        while offset < end, let range = try segment.loadWindow(at: offset) {
             let count = min(range.count, Int(end - offset))
             let bytes = segment.bytes(range.lowerBound, count)
             try converting(JournalError.failed) { () throws(IOError) in

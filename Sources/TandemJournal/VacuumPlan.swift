@@ -27,7 +27,7 @@ package struct Vacuum: Hashable, Sendable {
 /// The outcome of planning a ``Vacuum``.
 package struct VacuumPlan: Hashable {
     /// The segments to remove now.
-    package var goes: RetentionPlan
+    package var removal: RetentionPlan
     /// Whether further segments could be removed by another call.
     package var isMore = false
     /// The selected bytes that each of the state's floors still needs, in the order of the floors.
@@ -44,10 +44,10 @@ extension Vacuum {
     ) -> VacuumPlan {
         let first = state.segments.first?.first ?? 1
         var plan = VacuumPlan(
-            goes: RetentionPlan(trimBelow: first),
+            removal: RetentionPlan(trimBelow: first),
             held: [UInt64](repeating: 0, count: state.floors.count))
         var isHeld = false
-        for segment in wanted(state, time) {
+        for segment in selected(state, time) {
             var isNeeded = false
             for (index, floor) in state.floors.enumerated()
             where floor >= first - 1 && floor < segment.last {
@@ -56,25 +56,25 @@ extension Vacuum {
             }
             isHeld = isHeld || (isNeeded && !isForced)
             guard !isHeld else { continue }
-            guard plan.goes.segments < limit else {
+            guard plan.removal.segments < limit else {
                 plan.isMore = true
                 continue
             }
-            plan.goes.add(segment)
-            plan.goes.expires = plan.goes.expires || isNeeded
+            plan.removal.add(segment)
+            plan.removal.expires = plan.removal.expires || isNeeded
         }
-        plan.goes.checkInvariants(state)
-        assert(!plan.goes.expires || isForced, "Only a forced vacuum expires readers.")
+        plan.removal.checkInvariants(state)
+        assert(!plan.removal.expires || isForced, "Only a forced vacuum expires readers.")
         return plan
     }
 
     /// Returns the selected segments, regardless of the readers that need them.
-    private func wanted(
+    private func selected(
         _ state: RetentionState, _ time: (JournalSegment) -> Int64?
     ) -> [JournalSegment] {
         let age = RetentionPolicy(keepSeconds: keepSeconds)
         var total = state.segments.reduce(0) { $0 + $1.bytes }
-        var wanted: [JournalSegment] = []
+        var selected: [JournalSegment] = []
         for segment in state.segments.dropLast() where segment.last <= state.checkpoint {
             let isAskedFor =
                 (keepBytes.map { total > $0 } ?? false)
@@ -82,8 +82,8 @@ extension Vacuum {
                 || age.isOld(segment, state.now, time)
             guard isAskedFor else { break }
             total -= segment.bytes
-            wanted.append(segment)
+            selected.append(segment)
         }
-        return wanted
+        return selected
     }
 }

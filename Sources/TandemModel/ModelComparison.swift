@@ -7,8 +7,8 @@ struct ModelComparison {
 
     private static let isStricter = "stored objects must satisfy it"
     private static let isRelaxed = "a relaxed rule"
-    private static let isAnotherRule = "apps with the old model rely on the old rule"
-    private static let leadsElsewhere = "drop it, and add a relationship with a different name"
+    private static let changedRuleReason = "apps with the old model rely on the old rule"
+    private static let incompatibleRemedy = "drop it, and add a relationship with a different name"
 
     init(base: Model, next: Model) {
         self.base = base
@@ -66,7 +66,7 @@ struct ModelComparison {
                 ModelDifference(
                     new.name, name, .declaration, from: lost, to: nil,
                     isDerived ? .changesRules : .loses,
-                    isDerived ? Self.isAnotherRule : "its values are lost"))
+                    isDerived ? Self.changedRuleReason : "its values are lost"))
         }
         if let attribute = new.attributes[name] {
             let needs =
@@ -127,7 +127,7 @@ struct ModelComparison {
         if old.defaultValue != new.defaultValue {
             found.add(
                 .defaultValue, old.defaultValue.modelText, new.defaultValue.modelText,
-                .changesRules, Self.isAnotherRule)
+                .changesRules, Self.changedRuleReason)
         }
         compare(values: old.allowedValues, new.allowedValues, &found)
         found.addLimits(old.minimum, new.minimum, old.maximum, new.maximum) { $0.text }
@@ -157,22 +157,24 @@ struct ModelComparison {
         var found = Collector(entity: entity, property: new.name)
         if old.destination != new.destination {
             found.add(
-                .destination, old.destination, new.destination, .impossible, Self.leadsElsewhere)
+                .destination, old.destination, new.destination, .impossible, Self.incompatibleRemedy
+            )
         }
         if old.inverse != new.inverse {
-            found.add(.inverse, old.inverse, new.inverse, .impossible, Self.leadsElsewhere)
+            found.add(.inverse, old.inverse, new.inverse, .impossible, Self.incompatibleRemedy)
         }
         if old.toMany != new.toMany {
-            found.add(.toMany, "\(old.toMany)", "\(new.toMany)", .impossible, Self.leadsElsewhere)
+            found.add(
+                .toMany, "\(old.toMany)", "\(new.toMany)", .impossible, Self.incompatibleRemedy)
         }
         if old.ordered != new.ordered {
             found.add(
-                .ordered, "\(old.ordered)", "\(new.ordered)", .impossible, Self.leadsElsewhere)
+                .ordered, "\(old.ordered)", "\(new.ordered)", .impossible, Self.incompatibleRemedy)
         }
         if old.deleteRule != new.deleteRule {
             found.add(
                 .deleteRule, old.deleteRule.rawValue, new.deleteRule.rawValue, .changesRules,
-                Self.isAnotherRule)
+                Self.changedRuleReason)
         }
         found.addOptional(old.optional, new.optional)
         found.addLimits(old.minimum, new.minimum, old.maximum, new.maximum) { "\($0)" }

@@ -49,13 +49,13 @@
     package mutating func append(
         _ object: ObjectReference, version: UInt64, row: UnsafeRawBufferPointer
     ) {
-        withUnsafePointer(to: Lent(object, version: version, row: row)) {
+        withUnsafePointer(to: BorrowedObject(object, version: version, row: row)) {
             append(UnsafeBufferPointer(start: $0, count: 1))
         }
     }
 
     /// An object with a borrowed row.
-    package struct Lent {
+    package struct BorrowedObject {
         /// The object.
         package let object: ObjectReference
         fileprivate let version: UInt64
@@ -73,11 +73,11 @@
     }
 
     /// Appends objects with copies of their rows; capacity is reserved once for all of them.
-    package mutating func append(_ lent: UnsafeBufferPointer<Lent>) {
+    package mutating func append(_ borrowed: UnsafeBufferPointer<BorrowedObject>) {
         let start = bytes.count
         var end = start
-        starts.append(addingCapacity: lent.count) { span in
-            for one in lent {
+        starts.append(addingCapacity: borrowed.count) { span in
+            for one in borrowed {
                 span.append(end)
                 end += one.byteCount
             }
@@ -86,7 +86,7 @@
             span.withUnsafeMutableBufferPointer { room, count in
                 guard let base = room.baseAddress else { return }
                 var place = UnsafeMutableRawPointer(base + count)
-                for one in lent { place = one.write(to: place) }
+                for one in borrowed { place = one.write(to: place) }
                 count = place - UnsafeMutableRawPointer(base)
             }
         }
@@ -183,7 +183,7 @@
     }
 }
 
-extension StoredObjects.Lent {
+extension StoredObjects.BorrowedObject {
     /// Writes the binary form into reserved memory and returns its end.
     @inline(__always)
     fileprivate func write(to place: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
@@ -245,7 +245,7 @@ extension StoredObjects {
             }
             for first in stride(from: 0, to: starts.count, by: Self.gatheredAtOnce) {
                 let end = Swift.min(first + Self.gatheredAtOnce, starts.count)
-                Self.gather(bytes, starts[first..<end], &writer)
+                Self.copyScattered(bytes, starts[first..<end], &writer)
             }
         }
     }
@@ -257,7 +257,7 @@ extension StoredObjects {
     ///
     /// All lengths are read first, so that the next objects are already being loaded while an
     /// object is copied.
-    private static func gather(
+    private static func copyScattered(
         _ bytes: UnsafeRawBufferPointer, _ starts: ArraySlice<Int>, _ writer: inout ByteWriter
     ) {
         withUnsafeTemporaryAllocation(of: Int.self, capacity: starts.count) { lengths in
@@ -307,7 +307,7 @@ extension StoredObjects {
     /// Returns the end index of the slice that begins at `start` and has about `most` bytes.
     ///
     /// The slice has at least one object, unless `start` is the end.
-    package func endOfPart(from start: Int, bytes most: Int) -> Int {
+    package func endOfSlice(from start: Int, bytes most: Int) -> Int {
         bytes.withUnsafeBytes { bytes in
             var (end, total) = (start, 0)
             while end < starts.count, total < most {

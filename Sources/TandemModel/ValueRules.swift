@@ -1,7 +1,8 @@
 /// Validation of values against a model's rules, in clients and in the daemon.
 extension CompiledProperty {
     /// The message for a required relationship that is empty.
-    package static let leadsNowhere = "an object is required; set the relationship before saving"
+    package static let missingObjectMessage =
+        "an object is required; set the relationship before saving"
 
     /// Returns the problem of an attribute's value and what is allowed; nil if the value is valid.
     ///
@@ -67,7 +68,7 @@ extension CompiledRelationship {
     ///
     /// An optional relationship may be empty regardless of its minimum, as in Core Data.
     package func problem(withCount count: Int) -> String? {
-        if count == 0 { return isOptional ? nil : CompiledProperty.leadsNowhere }
+        if count == 0 { return isOptional ? nil : CompiledProperty.missingObjectMessage }
         if let minimum = declaration.minimum, count < minimum {
             return "the number of members is \(count), below the minimum of \(minimum)"
         }

@@ -27,12 +27,12 @@ extension ResultsChange {
         difference.chooseRows()
         let objects = difference.objects(changed: changed, tag: tag)
         if objects.isEmpty && difference.sectionChanges.isEmpty { return nil }
-        var said: [UInt64: ChangeReason] = [:]
+        var remaining: [UInt64: ChangeReason] = [:]
         for case let object in objects where object.to != nil && !reasons.isEmpty {
-            said[object.number] = reasons[object.number]
+            remaining[object.number] = reasons[object.number]
         }
         return ResultsChange(
-            sections: difference.sectionChanges, objects: objects, reasons: said)
+            sections: difference.sectionChanges, objects: objects, reasons: remaining)
     }
 
     /// Returns the net effect of this change and the next one, or nil if there is none.

@@ -1,16 +1,16 @@
 /// The leaves of a list, and an index from each row's number to its leaf.
 ///
-/// A number is found through `home` and a scan of one leaf. Invariant (``checkAllRows()``): `home`
-/// maps every number to its leaf, and contains nothing else. While leaves are added in bulk, their
-/// numbers are not in `home` yet (``enter(from:_:)``).
+/// A number is found through `leafByNumber` and a scan of one leaf. Invariant (``checkAllRows()``):
+/// `leafByNumber` maps every number to its leaf, and contains nothing else. While leaves are added
+/// in bulk, their numbers are not in `leafByNumber` yet (``indexRows(from:_:)``).
 struct LeafTable: Sendable {
     private(set) var slots: [Leaf] = []
     /// The slots of leaves without rows.
     private(set) var free: [Int] = []
-    private var home = NumberTable()
+    private var leafByNumber = NumberTable()
 
     /// The number of rows.
-    var count: Int { home.count }
+    var count: Int { leafByNumber.count }
 
     /// Calls `body` with a borrowed leaf; a copy would change reference counts.
     @inline(__always)
@@ -28,7 +28,7 @@ struct LeafTable: Sendable {
     @inline(__always)
     func spot(of number: UInt64) -> (leaf: Int, at: Int)? {
         var found = 0
-        let leaf = home.index(of: number) { leaf in
+        let leaf = leafByNumber.index(of: number) { leaf in
             guard let at = withLeaf(leaf, { $0.position(of: number) }) else { return false }
             found = at
             return true
@@ -54,7 +54,7 @@ struct LeafTable: Sendable {
     /// Adds a leaf of one row, whose number must not be in the table, and returns its slot.
     mutating func add(_ row: ResultRow, section: Int, hint: Int) -> Int {
         let leaf = add(Leaf(section: UInt32(section), rows: [row]), hint: hint)
-        enter(row.number, in: leaf)
+        addToIndex(row.number, in: leaf)
         return leaf
     }
 
@@ -62,13 +62,13 @@ struct LeafTable: Sendable {
     /// has to be split.
     mutating func insert(_ row: ResultRow, at: Int, in leaf: Int) -> Bool {
         slots[leaf].insert(row, at: at)
-        enter(row.number, in: leaf)
+        addToIndex(row.number, in: leaf)
         return withLeaf(leaf) { $0.isFull }
     }
 
     /// Removes a row of a leaf.
     mutating func remove(at: Int, of leaf: Int) {
-        home.remove(withLeaf(leaf) { $0.number(at) }, at: leaf)
+        leafByNumber.remove(withLeaf(leaf) { $0.number(at) }, at: leaf)
         slots[leaf].remove(at: at)
     }
 
@@ -102,17 +102,17 @@ struct LeafTable: Sendable {
         free.append(leaf)
     }
 
-    /// Adds the number of a row that was inserted into a leaf to `home`.
-    private mutating func enter(_ number: UInt64, in leaf: Int) {
-        if home.insert(number, at: leaf) { return }
-        let isUnique = fillHome()
+    /// Adds the number of a row that was inserted into a leaf to `leafByNumber`.
+    private mutating func addToIndex(_ number: UInt64, in leaf: Int) {
+        if leafByNumber.insert(number, at: leaf) { return }
+        let isUnique = rebuildIndex()
         assert(isUnique, "A number is in at most one leaf.")
     }
 
-    /// Updates `home` for rows that were moved from one leaf to another.
+    /// Updates `leafByNumber` for rows that were moved from one leaf to another.
     private mutating func move(_ rows: Leaf, from old: Int, to new: Int) {
-        for at in 0..<rows.count where !home.move(rows.number(at), from: old, to: new) {
-            let isUnique = fillHome()
+        for at in 0..<rows.count where !leafByNumber.move(rows.number(at), from: old, to: new) {
+            let isUnique = rebuildIndex()
             assert(isUnique, "A row that is moved between leaves is in one of them.")
             return
         }
@@ -120,7 +120,7 @@ struct LeafTable: Sendable {
 
     // MARK: Bulk
 
-    /// Adds a leaf without adding its numbers to `home`, and returns its slot.
+    /// Adds a leaf without adding its numbers to `leafByNumber`, and returns its slot.
     mutating func add(_ leaf: Leaf, hint: Int) -> Int {
         assert(leaf.count > 0, "A leaf of a section has rows.")
         var leaf = leaf
@@ -134,38 +134,38 @@ struct LeafTable: Sendable {
         return slots.count - 1
     }
 
-    /// Appends rows to a leaf without adding their numbers to `home`; returns the leaf's number of
-    /// rows.
+    /// Appends rows to a leaf without adding their numbers to `leafByNumber`; returns the leaf's
+    /// number of rows.
     mutating func append(_ rows: Leaf, to leaf: Int, hint: Int) -> Int {
         slots[leaf].append(rows)
         slots[leaf].hint = UInt32(hint)
         return slots[leaf].count
     }
 
-    /// Rebuilds `home` from the leaves; returns false if a number occurs twice.
-    mutating func fillHome() -> Bool {
+    /// Rebuilds `leafByNumber` from the leaves; returns false if a number occurs twice.
+    mutating func rebuildIndex() -> Bool {
         let count = slots.reduce(0) { $0 + $1.count }
         // A table that was edited gets room for enough further edits to make the rebuild
         // worthwhile.
-        let room = home.count == 0 ? count : count + count / 4 + 8
-        home = NumberTable(room: room, places: slots.count * 2)
-        return enter(from: 0, 0)
+        let room = leafByNumber.count == 0 ? count : count + count / 4 + 8
+        leafByNumber = NumberTable(room: room, places: slots.count * 2)
+        return indexRows(from: 0, 0)
     }
 
-    /// Adds the numbers of the rows at and after a location to `home`, which must have room for
-    /// them.
+    /// Adds the numbers of the rows at and after a location to `leafByNumber`, which must have room
+    /// for them.
     ///
     /// Returns false if a number occurs twice.
-    mutating func enter(from first: Int, _ start: Int) -> Bool {
+    mutating func indexRows(from first: Int, _ start: Int) -> Bool {
         // The table is moved out of `self`, so that leaves can be read while it is filled.
-        var home = NumberTable()
-        swap(&home, &self.home)
-        defer { swap(&home, &self.home) }
+        var leafByNumber = NumberTable()
+        swap(&leafByNumber, &self.leafByNumber)
+        defer { swap(&leafByNumber, &self.leafByNumber) }
         for leaf in first..<slots.count {
             let rows = slots[leaf]
             for at in (leaf == first ? start : 0)..<rows.count {
                 let number = rows.number(at)
-                let isNew = home.insertNew(number, at: leaf) { other in
+                let isNew = leafByNumber.insertNew(number, at: leaf) { other in
                     let known = withLeaf(other) { $0.position(of: number) }
                     return known.map { (other, $0) != (leaf, at) } ?? false
                 }
@@ -175,27 +175,27 @@ struct LeafTable: Sendable {
         return true
     }
 
-    /// Makes sure that `home` has capacity for `more` rows.
+    /// Makes sure that `leafByNumber` has capacity for `more` rows.
     ///
     /// If capacity has to be added, `room` is called with the total number of rows, and returns the
     /// numbers of rows and leaves for which to reserve capacity.
     mutating func reserve(_ more: Int, _ room: (Int) -> (rows: Int, leaves: Int)) {
-        if home.hasRoom(for: more) { return }
-        let (rows, leaves) = room(home.count + more)
-        assert(rows >= home.count + more, "Capacity is reserved for all rows.")
-        home = NumberTable(room: rows, places: 2 * leaves)
-        _ = enter(from: 0, 0)
+        if leafByNumber.hasRoom(for: more) { return }
+        let (rows, leaves) = room(leafByNumber.count + more)
+        assert(rows >= leafByNumber.count + more, "Capacity is reserved for all rows.")
+        leafByNumber = NumberTable(room: rows, places: 2 * leaves)
+        _ = indexRows(from: 0, 0)
     }
 
     // MARK: Invariants
 
-    /// Asserts that `home` maps every number to its leaf, and contains nothing else.
+    /// Asserts that `leafByNumber` maps every number to its leaf, and contains nothing else.
     func checkAllRows() {
-        assert(homeIsComplete, "`home` maps every number to its leaf.")
+        assert(indexIsComplete, "`leafByNumber` maps every number to its leaf.")
         assert(free.allSatisfy { slots[$0].count == 0 }, "A free leaf has no rows.")
     }
 
-    private var homeIsComplete: Bool {
+    private var indexIsComplete: Bool {
         var count = 0
         for (index, leaf) in slots.enumerated() {
             count += leaf.count
@@ -204,6 +204,6 @@ struct LeafTable: Sendable {
                 guard spot.map({ $0 == (index, at) }) ?? false else { return false }
             }
         }
-        return count == home.count
+        return count == leafByNumber.count
     }
 }

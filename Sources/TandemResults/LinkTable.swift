@@ -46,7 +46,7 @@ import Algorithms
     private var freeBlocks: [Int] = []
     /// The blocks with links, sorted by their links.
     private var order: [UInt32] = []
-    private var home = NumberTable()
+    private var blockByRow = NumberTable()
 
     /// Creates an empty table.
     package init() {}
@@ -71,12 +71,12 @@ import Algorithms
             order.append(UInt32(blocks.count))
             blocks.append(LinkBlock(part))
         }
-        if !fillHome() { return nil }
+        if !rebuildIndex() { return nil }
         checkInvariants()
     }
 
     /// The number of rows with a link.
-    package var count: Int { home.count }
+    package var count: Int { blockByRow.count }
 
     /// Returns the object to which a row refers; nil if it has no link.
     package subscript(row: UInt64) -> UInt64? {
@@ -126,8 +126,8 @@ import Algorithms
         return step
     }
 
-    /// Asserts that `blocks`, `order` and `home` are consistent with each other; called after every
-    /// change.
+    /// Asserts that `blocks`, `order` and `blockByRow` are consistent with each other; called after
+    /// every change.
     private func checkInvariants() {
         assert(
             blocks.count == order.count + freeBlocks.count, "Each block is in `order` or free.")
@@ -136,7 +136,7 @@ import Algorithms
 
     private var isConsistent: Bool {
         let links = order.flatMap { blocks[Int($0)].links }
-        return links.count == home.count
+        return links.count == blockByRow.count
             && order.allSatisfy { !blocks[Int($0)].rows.isEmpty }
             && freeBlocks.allSatisfy { blocks[$0].rows.isEmpty }
             && zip(links, links.dropFirst()).allSatisfy { $0 < $1 }
@@ -147,7 +147,7 @@ import Algorithms
 
     private func spot(of row: UInt64) -> (block: Int, at: Int)? {
         var found = 0
-        let block = home.index(of: row) { block in
+        let block = blockByRow.index(of: row) { block in
             guard let at = blocks[block].rows.firstIndex(of: row) else { return false }
             found = at
             return true
@@ -173,13 +173,13 @@ import Algorithms
         if order.isEmpty {
             let block = add(LinkBlock([link]))
             order.append(UInt32(block))
-            enter(link.row, in: block)
+            addToIndex(link.row, in: block)
             return true
         }
         let index = index(of: link)
         let block = Int(order[index])
         let isFirst = blocks[block].insert(link) && !reaches(link.object, at: index + 1)
-        enter(link.row, in: block)
+        addToIndex(link.row, in: block)
         if blocks[block].rows.count >= LinkBlock.capacity { split(index) }
         return isFirst
     }
@@ -187,10 +187,10 @@ import Algorithms
     /// Removes a link; returns its object if no row refers to it any more.
     private mutating func remove(_ link: Link, _ block: Int, _ at: Int) -> UInt64? {
         let isGone = blocks[block].rows.count == 1 || blocks[block].isAlone(at)
-        assert(blocks[block].rows[at] == link.row, "`home` maps the row to its block.")
+        assert(blocks[block].rows[at] == link.row, "`blockByRow` maps the row to its block.")
         let isSmall = blocks[block].rows.count <= LinkBlock.capacity / 4
         let index = isGone || isSmall ? index(of: link) : 0
-        home.remove(link.row, at: block)
+        blockByRow.remove(link.row, at: block)
         blocks[block].remove(at)
         defer { if isSmall { join(index) } }
         guard isGone, !reaches(link.object, at: index - 1), !reaches(link.object, at: index + 1)
@@ -240,35 +240,35 @@ import Algorithms
     }
 
     private mutating func move(_ links: ArraySlice<Link>, from old: Int, to new: Int) {
-        for link in links where !home.move(link.row, from: old, to: new) {
-            let isUnique = fillHome()
+        for link in links where !blockByRow.move(link.row, from: old, to: new) {
+            let isUnique = rebuildIndex()
             assert(isUnique, "A row that is moved between blocks is in one of them.")
             return
         }
     }
 
-    private mutating func enter(_ row: UInt64, in block: Int) {
-        if home.insert(row, at: block) { return }
-        let isUnique = fillHome()
+    private mutating func addToIndex(_ row: UInt64, in block: Int) {
+        if blockByRow.insert(row, at: block) { return }
+        let isUnique = rebuildIndex()
         assert(isUnique, "A row is inserted after its previous link was removed.")
     }
 
-    /// Rebuilds `home` from the blocks; returns false if a row occurs twice.
-    private mutating func fillHome() -> Bool {
+    /// Rebuilds `blockByRow` from the blocks; returns false if a row occurs twice.
+    private mutating func rebuildIndex() -> Bool {
         let count = blocks.reduce(0) { $0 + $1.rows.count }
-        let room = home.count == 0 ? count : count + count / 4 + 8
-        var home = NumberTable(room: room, places: blocks.count * 2)
+        let room = blockByRow.count == 0 ? count : count + count / 4 + 8
+        var blockByRow = NumberTable(room: room, places: blocks.count * 2)
         for (block, links) in blocks.enumerated() {
             for at in 0..<links.rows.count {
                 let row = links.rows[at]
-                let isNew = home.insertNew(row, at: block) { other in
+                let isNew = blockByRow.insertNew(row, at: block) { other in
                     let known = blocks[other].rows.firstIndex(of: row)
                     return known.map { (other, $0) != (block, at) } ?? false
                 }
                 if !isNew { return false }
             }
         }
-        self.home = home
+        self.blockByRow = blockByRow
         return true
     }
 }

@@ -12,17 +12,18 @@ extension ListStep {
         var objects: [ResultsChange.ObjectChange] = []
         objects.reserveCapacity(marks.count)
         for mark in marks { if let change = mark.change { objects.append(change) } }
-        return ResultsChange(sections: sections, objects: objects, reasons: said(reasons))
+        return ResultsChange(
+            sections: sections, objects: objects, reasons: reasonsOfRemaining(reasons))
     }
 
     /// Returns the reasons for the rows that are in the list after the edit, usually all of them.
-    private func said(_ reasons: [UInt64: ChangeReason]) -> [UInt64: ChangeReason] {
+    private func reasonsOfRemaining(_ reasons: [UInt64: ChangeReason]) -> [UInt64: ChangeReason] {
         if reasons.isEmpty { return [:] }
         let known = marks.count { $0.to != nil && reasons[$0.number] != nil }
         if known == reasons.count { return reasons }
-        var said: [UInt64: ChangeReason] = [:]
-        for mark in marks where mark.to != nil { said[mark.number] = reasons[mark.number] }
-        return said
+        var remaining: [UInt64: ChangeReason] = [:]
+        for mark in marks where mark.to != nil { remaining[mark.number] = reasons[mark.number] }
+        return remaining
     }
 
     /// Decides which movable rows stay in place within a section that stays.

@@ -14,14 +14,14 @@
 struct NumberTable: Sendable {
     private static let empty: UInt32 = 0
     /// A tombstone, which keeps the buckets after it reachable.
-    private static let gone: UInt32 = 1
+    private static let tombstone: UInt32 = 1
     /// The number added to places to distinguish them from empty buckets and tombstones.
     private static let offset = 2
 
     /// The number of entries.
     private(set) var count = 0
     private var buckets: [UInt32] = []
-    private var goneCount = 0
+    private var tombstoneCount = 0
     private var placeBits: UInt32 = 2
 
     /// Creates an empty table without capacity.
@@ -45,7 +45,7 @@ struct NumberTable: Sendable {
             while true {
                 let bucket = buckets[at]
                 if bucket == NumberTable.empty { return nil }
-                if bucket & ~probe.places == probe.mark, bucket != NumberTable.gone {
+                if bucket & ~probe.places == probe.mark, bucket != NumberTable.tombstone {
                     let place = Int(bucket & probe.places) - NumberTable.offset
                     if holds(place) { return place }
                 }
@@ -56,15 +56,15 @@ struct NumberTable: Sendable {
     }
 
     /// Returns whether there is room for `more` entries.
-    func hasRoom(for more: Int) -> Bool { (count + goneCount + more) * 8 <= buckets.count * 7 }
+    func hasRoom(for more: Int) -> Bool { (count + tombstoneCount + more) * 8 <= buckets.count * 7 }
 
     /// Inserts a number that is not in the table; returns false if there is no room.
     mutating func insert(_ number: UInt64, at place: Int) -> Bool {
         guard hasRoom(for: 1), fits(place) else { return false }
         let probe = Probe(number, buckets.count, placeBits)
         var at = probe.start
-        while buckets[at] > NumberTable.gone { at = next(at) }
-        if buckets[at] == NumberTable.gone { goneCount -= 1 }
+        while buckets[at] > NumberTable.tombstone { at = next(at) }
+        if buckets[at] == NumberTable.tombstone { tombstoneCount -= 1 }
         buckets[at] = probe.bucket(place)
         count += 1
         checkInvariants()
@@ -73,11 +73,11 @@ struct NumberTable: Sendable {
 
     /// Asserts that a probe ends and that the counts are right; called after every change.
     private func checkInvariants() {
-        assert(count + goneCount < buckets.count, "Every probe ends at an empty bucket.")
+        assert(count + tombstoneCount < buckets.count, "Every probe ends at an empty bucket.")
         assert(
             !Invariants.walk(buckets.count)
-                || buckets.count { $0 > NumberTable.gone } == count
-                    && buckets.count { $0 == NumberTable.gone } == goneCount,
+                || buckets.count { $0 > NumberTable.tombstone } == count
+                    && buckets.count { $0 == NumberTable.tombstone } == tombstoneCount,
             "The counts are those of the buckets in use and of the tombstones.")
     }
 
@@ -87,7 +87,7 @@ struct NumberTable: Sendable {
     @inline(__always)
     mutating func insertNew(_ number: UInt64, at place: Int, unless holds: (Int) -> Bool) -> Bool {
         assert(hasRoom(for: 1) && fits(place), "The table was made with room for the number.")
-        assert(goneCount == 0, "There are no tombstones, because nothing was removed.")
+        assert(tombstoneCount == 0, "There are no tombstones, because nothing was removed.")
         let probe = Probe(number, buckets.count, placeBits)
         var at = probe.start
         while buckets[at] != NumberTable.empty {
@@ -112,13 +112,13 @@ struct NumberTable: Sendable {
     mutating func remove(_ number: UInt64, at place: Int) {
         var at = bucket(place, Probe(number, buckets.count, placeBits))
         count -= 1
-        buckets[at] = NumberTable.gone
-        goneCount += 1
+        buckets[at] = NumberTable.tombstone
+        tombstoneCount += 1
         guard buckets[next(at)] == NumberTable.empty else { return }
         // The bucket after these tombstones is empty, so no probe has to pass them.
-        while buckets[at] == NumberTable.gone {
+        while buckets[at] == NumberTable.tombstone {
             buckets[at] = NumberTable.empty
-            goneCount -= 1
+            tombstoneCount -= 1
             at = at == 0 ? buckets.count - 1 : at - 1
         }
         checkInvariants()

@@ -63,7 +63,7 @@ private struct Replay {
     /// The paths of removed rows.
     var sources: Set<ResultsIndexPath> = []
     /// The numbers of removed rows.
-    var gone: Set<UInt64> = []
+    var removed: Set<UInt64> = []
     /// The inserted rows, by new path.
     var targets: [ResultsIndexPath: UInt64] = [:]
     /// The numbers of inserted rows.
@@ -113,7 +113,7 @@ private struct Replay {
         guard sources.insert(path).inserted else {
             throw ReplayError("object \(number) is removed from \(path) twice")
         }
-        gone.insert(number)
+        removed.insert(number)
     }
 
     private mutating func put(_ number: UInt64, at path: ResultsIndexPath) throws(ReplayError) {
@@ -128,7 +128,7 @@ private struct Replay {
     mutating func finish() throws(ReplayError) -> [SectionIDs] {
         for section in old.indices {
             for number in old[section].numbers where arrived.contains(number) {
-                guard gone.contains(number) else {
+                guard removed.contains(number) else {
                     throw ReplayError("object \(number) is inserted, but is already in the list")
                 }
             }

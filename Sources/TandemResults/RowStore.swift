@@ -139,11 +139,11 @@ struct RowStore: Sendable {
     }
 
     @inline(__always)
-    private func leafIndex(in slot: Int, _ beginsBehind: (borrowing Leaf) -> Bool) -> Int {
+    private func leafIndex(in slot: Int, _ beginsAfter: (borrowing Leaf) -> Bool) -> Int {
         sections.slots[slot].leaves.withUnsafeBufferPointer { refs in
             if refs.count == 1 { return 0 }
-            let behind = refs.partitioningIndex { withLeaf(Int($0.leaf), beginsBehind) }
-            return max(behind - 1, 0)
+            let next = refs.partitioningIndex { withLeaf(Int($0.leaf), beginsAfter) }
+            return max(next - 1, 0)
         }
     }
 
@@ -302,7 +302,7 @@ struct RowStore: Sendable {
         let index = sections.order.partitioningIndex {
             !firstRow(of: Int($0.slot), precedesFirstRowOf: slot)
         }
-        sections.enter(slot, at: index)
+        sections.insertIntoOrder(slot, at: index)
         return index
     }
 
@@ -317,7 +317,7 @@ struct RowStore: Sendable {
             index + 1 == sectionCount
             || firstRow(of: slot, precedesFirstRowOf: self.slot(ofSection: index + 1))
         if fitsBefore && fitsAfter { return }
-        sections.leave(at: index)
+        sections.removeFromOrder(at: index)
         _ = enterOrder(slot)
     }
 

@@ -33,7 +33,7 @@ struct RowStoreBuilder: Sendable {
             append(rows[start..<end], to: sections.slot(named: rows[start].section))
             start = end
         }
-        return leaves.fillHome()
+        return leaves.rebuildIndex()
     }
 
     /// Returns the end of the run of rows with the same section as the first one.
@@ -46,7 +46,7 @@ struct RowStoreBuilder: Sendable {
     /// Appends sorted rows to a section.
     private mutating func append(_ rows: ArraySlice<ResultRow>, to slot: Int) {
         if isSectioned && sections.slots[slot].count == 0 {
-            sections.enter(slot, at: sections.order.count)
+            sections.insertIntoOrder(slot, at: sections.order.count)
         }
         var rest = rows
         while !rest.isEmpty {
@@ -70,16 +70,16 @@ struct RowStoreBuilder: Sendable {
     /// leaves copy ranges of the columns.
     mutating func append(_ part: ListPlacements, names: [String], expecting total: Int) -> Bool {
         if part.count == 0 { return true }
-        guard part.isInOrder, isBehindRows(part) else { return false }
+        guard part.isInOrder, sortsAfterRows(part) else { return false }
         makeRoom(for: part.count, sections: names.count, expecting: total)
         let (leaf, at) = (max(leaves.slots.count - 1, 0), leaves.slots.last?.count ?? 0)
-        guard appendRuns(of: part, names), leaves.enter(from: leaf, at) else { return false }
+        guard appendRuns(of: part, names), leaves.indexRows(from: leaf, at) else { return false }
         sections.checkInvariants(leaves.count)
         return true
     }
 
     /// Returns whether the first object of a chunk sorts after the last row.
-    private func isBehindRows(_ part: ListPlacements) -> Bool {
+    private func sortsAfterRows(_ part: ListPlacements) -> Bool {
         guard let last = leaves.slots.last else { return true }
         return part.withKeys { keys, ends in
             let key = UnsafeRawBufferPointer(rebasing: keys[..<Int(ends[0])])
@@ -118,7 +118,7 @@ struct RowStoreBuilder: Sendable {
     /// Appends objects to a section, which must be the last one or empty.
     private mutating func append(_ part: ListPlacements, _ range: Range<Int>, to slot: Int) {
         if isSectioned, sections.slots[slot].count == 0 {
-            sections.enter(slot, at: sections.order.count)
+            sections.insertIntoOrder(slot, at: sections.order.count)
         }
         let begin = fillLastLeaf(of: slot, part, range)
         for start in stride(from: begin, to: range.upperBound, by: Leaf.bulkFill) {

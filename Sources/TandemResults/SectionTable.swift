@@ -126,7 +126,7 @@ struct SectionTable: Sendable {
     // MARK: The order
 
     /// Inserts a section with rows into `order` at an index.
-    mutating func enter(_ slot: Int, at index: Int) {
+    mutating func insertIntoOrder(_ slot: Int, at index: Int) {
         assert(isSectioned, "The only section of a list without sections stays in `order`.")
         let ref = SectionRef(slot: UInt32(slot), count: UInt32(slots[slot].count))
         order.insert(ref, at: index)
@@ -134,7 +134,7 @@ struct SectionTable: Sendable {
     }
 
     /// Removes the section at an index from `order`.
-    mutating func leave(at index: Int) { order.remove(at: index) }
+    mutating func removeFromOrder(at index: Int) { order.remove(at: index) }
 
     /// Removes the section at an index, which must have no rows, and keeps its slot until
     /// ``forgetEmpty()``.

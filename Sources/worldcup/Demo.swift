@@ -22,9 +22,9 @@ struct Demo: ParsableCommand {
             // Created while this is the only thread, so that later threads inherit the blocked
             // signals.
             let signals = try SignalSource()
-            let stage = try Stage(signals)
-            defer { stage.close() }
-            try play(stage)
+            let environment = try DemoEnvironment(signals)
+            defer { environment.close() }
+            try play(environment)
         } catch let error as TandemError {
             StandardStream.error.write("worldcup demo: \(error.message)\n")
             throw ExitCode(1)
@@ -34,31 +34,32 @@ struct Demo: ParsableCommand {
         }
     }
 
-    private func play(_ stage: Stage) throws {
+    private func play(_ environment: DemoEnvironment) throws {
         let isTerminal = ThisProcess.isTerminal(StandardStream.output.descriptor)
         let delay = self.delay ?? (isTerminal ? 150 : 10)
-        let report = stage.directory + "/table"
-        try stage.start(
-            "tandemd", tandemd, ["--store", stage.directory + "/store", "--socket", stage.socket])
-        let table = try stage.start(
+        let report = environment.directory + "/table"
+        try environment.start(
+            "tandemd", tandemd,
+            ["--store", environment.directory + "/store", "--socket", environment.socket])
+        let table = try environment.start(
             "table", ["table", "--until-input", "--report", report], input: .pipe)
-        try stage.wait("the table") { RealFileSystem().exists(report) }
-        let player = try stage.start(
+        try environment.wait("the table") { RealFileSystem().exists(report) }
+        let player = try environment.start(
             "play", ["play", "--quiet", "--delay", "\(delay)"], output: .pipe)
-        let played = try stage.output(of: player, "play")
+        let played = try environment.output(of: player, "play")
         guard let position = played.split(whereSeparator: \.isWhitespace).last else {
             throw TandemError(
                 .storage, "`worldcup play` did not print its last position: \(played)")
         }
         table.write(position + "\n")
-        try stage.finish(table, "table")
-        let third = try stage.start(
+        try environment.finish(table, "table")
+        let third = try environment.start(
             "final", ["final", "--position", String(position)], output: .pipe)
-        let final = try stage.output(of: third, "final")
+        let final = try environment.output(of: third, "final")
         say("\(played)\nThe final table, read by a third process:\n")
         StandardStream.output.write(final)
         try compare(final, with: report)
-        try stage.stopDaemon()
+        try environment.stopDaemon()
         say("\nThe live table is the same, and no process missed a save.")
     }
 

@@ -7,13 +7,13 @@ struct Final: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Print the table once, read by a fresh fetch.")
 
-    @OptionGroup var place: Place
+    @OptionGroup var socketOptions: SocketOptions
     @Option(help: "Read at this position or later, such as 18@1-5f0c….")
     var position: String?
 
     @MainActor func run() async throws {
         try await reporting {
-            let container = place.container("final")
+            let container = socketOptions.container("final")
             let context = container.viewContext
             if let position { try await context.reach(.parse(position)) }
             let teams = try await context.fetch(.table)

@@ -19,7 +19,9 @@ import Tandem
                 var iterator = saves.makeAsyncIterator()
                 started.resume()
                 do {
-                    while let payload = try await iterator.next() { self?.heard(payload.position) }
+                    while let payload = try await iterator.next() {
+                        self?.didReceive(payload.position)
+                    }
                     self?.stop("the saves ended")
                 } catch {
                     self?.stop("\(error)")
@@ -40,7 +42,7 @@ import Tandem
         if let gap { throw TandemError(.storage, "gap in the saves: \(gap)") }
     }
 
-    private func heard(_ position: Position) {
+    private func didReceive(_ position: Position) {
         // Saves up to the position at which the subscription began are not checked.
         guard position.number > last else { return }
         if position.number != last + 1 && gap == nil {

@@ -11,7 +11,7 @@ struct Play: AsyncParsableCommand {
             nothing; penalties determine the winner of a match.
             """)
 
-    @OptionGroup var place: Place
+    @OptionGroup var socketOptions: SocketOptions
     @Option(help: "Milliseconds between two matches.")
     var delay: UInt = 0
     @Flag(help: "Print the last line only.")
@@ -20,7 +20,7 @@ struct Play: AsyncParsableCommand {
     @MainActor func run() async throws {
         try await reporting {
             let tournament = try Tournament()
-            let container = place.container("play")
+            let container = socketOptions.container("play")
             let context = container.viewContext
             let watch = try await GapWatch(container)
             try await seed(tournament, context)

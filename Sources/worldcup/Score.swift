@@ -5,13 +5,13 @@ import Tandem
 struct Score: AsyncParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Add a win to a team.")
 
-    @OptionGroup var place: Place
+    @OptionGroup var socketOptions: SocketOptions
     @Argument(help: "The team's name, as in the table.")
     var team: String
 
     @MainActor func run() async throws {
         try await reporting {
-            let container = place.container("score")
+            let container = socketOptions.container("score")
             let context = container.viewContext
             let wins = try await context.win(team)
             say("\(team) has \(wins) \(wins == 1 ? "win" : "wins")")
@@ -24,7 +24,7 @@ struct Add: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Add a team; the first team of a zone creates a section.")
 
-    @OptionGroup var place: Place
+    @OptionGroup var socketOptions: SocketOptions
     @Argument(help: "The team's name, which must be new.")
     var team: String
     @Argument(help: "The zone in which the team qualified.")
@@ -32,7 +32,7 @@ struct Add: AsyncParsableCommand {
 
     @MainActor func run() async throws {
         try await reporting {
-            let container = place.container("add")
+            let container = socketOptions.container("add")
             let context = container.viewContext
             let object = try context.insert(Team.self)
             object.name = team

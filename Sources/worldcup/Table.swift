@@ -12,7 +12,7 @@ struct Table: AsyncParsableCommand {
             runs until it is interrupted.
             """)
 
-    @OptionGroup var place: Place
+    @OptionGroup var socketOptions: SocketOptions
     @Flag(help: "Print the table once, and stop.")
     var once = false
     @Option(help: "Stop when all saves up to this position are shown.")
@@ -25,7 +25,7 @@ struct Table: AsyncParsableCommand {
 
     @MainActor func run() async throws {
         try await reporting {
-            let container = place.container("table")
+            let container = socketOptions.container("table")
             let watch = try await GapWatch(container)
             let table = try await LiveTable(container, isQuiet: once)
             if let report { try write("", to: report) }

@@ -44,7 +44,7 @@ struct WorldCup: ParsableCommand {
 }
 
 /// The option for the daemon's socket, which every verb has.
-struct Place: ParsableArguments {
+struct SocketOptions: ParsableArguments {
     @Option(
         help: "The path of the daemon's socket (TANDEM_SOCKET), else that of the daemon `default`.")
     var socket: String?
@@ -65,15 +65,15 @@ extension ParsableCommand {
         do {
             try await work()
         } catch let error as TandemError {
-            complain(error.message)
+            printError(error.message)
             throw ExitCode(error.code == .disconnected ? 3 : error.code == .denied ? 4 : 1)
         } catch let error as IOError {
-            complain(error.description)
+            printError(error.description)
             throw ExitCode(1)
         }
     }
 
-    func complain(_ message: String) {
+    func printError(_ message: String) {
         StandardStream.error.write("worldcup: \(message)\n")
     }
 }

@@ -28,7 +28,7 @@ import Testing
                 : world.violations(of: image, against: reference)
             for problem in problems { Issue.record("TANDEM_SEED=\(seed): \(problem)") }
             count += 1
-            if image.told.position > 0 { full += 1 }
+            if image.disclosed.position > 0 { full += 1 }
         }
         #expect(full > count / 2, "most images have something to lose")
     }
@@ -82,7 +82,7 @@ import Testing
         guard let reference else { return }
         try world.images(imageCount / 10) { image in
             let check = ImageCheck(
-                store: image.place.store, told: Told(), reference: reference)
+                store: image.place.store, disclosed: DisclosedState(), reference: reference)
             for problem in check.violations() {
                 Issue.record("TANDEM_SEED=\(seed): \(world.name(image)): \(problem)")
             }

@@ -125,7 +125,7 @@ struct Disk {
     ///
     /// The seed decides which unsynced data survives.
     func crash(into directory: String, seed: UInt64) throws {
-        let luck = CrashLuck(seed: seed, played: played)
+        let luck = CrashOutcome(seed: seed, played: played)
         let survivors = survivingNames(luck)
         let files = FileManager.default
         try files.createDirectory(atPath: directory, withIntermediateDirectories: true)
@@ -146,7 +146,7 @@ struct Disk {
         }
     }
 
-    private func survivingNames(_ luck: CrashLuck) -> [String: Node] {
+    private func survivingNames(_ luck: CrashOutcome) -> [String: Node] {
         var survivors = durableNames
         for (number, entry) in pendingNames where luck.keepsName(number, of: entry.directory) {
             Self.apply(entry, to: &survivors)

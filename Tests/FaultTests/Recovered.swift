@@ -72,7 +72,7 @@ struct Recovered {
         // The dump has only the blobs' hashes.
         let blobs = try encoded.flatMap { $0.blobBytes > 0 ? try $0.decoded().blobs : [] }
         wrongBlobs = try blobs.count { blob in
-            try store.holds(blob.reference)
+            try store.hasContent(of: blob.reference)
                 && store.content(of: blob.reference) != blob.content
         }
     }
@@ -82,7 +82,7 @@ struct Recovered {
 struct ImageCheck {
     /// The store's directory.
     let store: String
-    let told: Told
+    let disclosed: DisclosedState
     let reference: Reference
 
     /// Recovers the image, and returns the violations; empty if all laws hold.
@@ -102,8 +102,9 @@ struct ImageCheck {
     private func compare(_ found: Recovered) -> [String] {
         var violations: [String] = []
         let last = UInt64(found.encoded.count)
-        if last < told.position {
-            violations.append("law 3: \(told.position) was answered, the journal ends at \(last)")
+        if last < disclosed.position {
+            violations.append(
+                "law 3: \(disclosed.position) was answered, the journal ends at \(last)")
         }
         if last > UInt64(reference.encoded.count) {
             violations.append("position \(last) was never written")
@@ -118,7 +119,7 @@ struct ImageCheck {
         if found.applied != last {
             violations.append("the store is at \(found.applied), the journal at \(last)")
         }
-        if told.hasConsumer, found.consumers.isEmpty {
+        if disclosed.hasConsumer, found.consumers.isEmpty {
             violations.append("law 3: a registered consumer is missing")
         }
         for consumer in found.consumers where consumer.acknowledged > last {
@@ -127,9 +128,9 @@ struct ImageCheck {
         if found.wrongBlobs > 0 {
             violations.append("law 6: \(found.wrongBlobs) blobs have other bytes")
         }
-        if found.nextNumber < told.numbersBelow {
+        if found.nextNumber < disclosed.numbersBelow {
             violations.append(
-                "law 3: numbers below \(told.numbersBelow) were handed out, the next is "
+                "law 3: numbers below \(disclosed.numbersBelow) were handed out, the next is "
                     + "\(found.nextNumber)")
         }
         return violations

@@ -32,7 +32,7 @@ struct World {
     private(set) var records: [Recording.Record] = []
     private var workload: Workload
     /// The positions and numbers that clients knew before the recording.
-    private let past: Told
+    private let past: DisclosedState
     /// A copy of the files at the beginning, if there were any.
     private let beginning: String?
 
@@ -42,7 +42,7 @@ struct World {
         self.scratch = scratch
         place = try FaultPlace(scratch)
         workload = Workload(place, seed: seed)
-        past = Told()
+        past = DisclosedState()
         beginning = nil
     }
 
@@ -56,7 +56,7 @@ struct World {
             atPath: image.place.disk, toPath: scratch.path + "/disk")
         place = try FaultPlace(scratch)
         workload = Workload(place, seed: seed, name: "w\(seed)")
-        past = Told(image.told.position, numbersBelow: image.told.numbersBelow)
+        past = DisclosedState(image.disclosed.position, numbersBelow: image.disclosed.numbersBelow)
         beginning = copy
     }
 
@@ -125,7 +125,7 @@ struct World {
     /// A crash image: the moment of the crash, and what the crash kept.
     struct Image {
         let place: FaultPlace
-        let told: Told
+        let disclosed: DisclosedState
         let cut: Int
         let luck: UInt64
     }
@@ -144,25 +144,27 @@ struct World {
     }
 
     private func images(
-        at cuts: [Int], _ kind: CrashLuck.Kind?, _ body: (Image) throws -> Void
+        at cuts: [Int], _ kind: CrashOutcome.Kind?, _ body: (Image) throws -> Void
     ) throws {
         var random = SplitMix64(seed: seed ^ 0xbeef)
         var disk =
             try beginning.map { try Disk(root: place.disk, filledFrom: $0) }
             ?? Disk(root: place.disk)
-        var told = past
+        var disclosed = past
         for (number, cut) in cuts.sorted().enumerated() {
             for record in records[disk.played..<cut] {
                 disk.play(record)
-                try told.play(record)
+                try disclosed.play(record)
             }
             var luck = random.next()
-            while let kind, CrashLuck(seed: luck, played: cut).kind != kind { luck = random.next() }
+            while let kind, CrashOutcome(seed: luck, played: cut).kind != kind {
+                luck = random.next()
+            }
             let directory = scratch.path + "/image\(number)"
             defer { try? FileManager.default.removeItem(atPath: directory) }
             try disk.crash(into: directory, seed: luck)
             let place = try FaultPlace(scratch, disk: directory)
-            try body(Image(place: place, told: told, cut: cut, luck: luck))
+            try body(Image(place: place, disclosed: disclosed, cut: cut, luck: luck))
         }
     }
 
@@ -174,12 +176,13 @@ struct World {
     }
 
     func violations(of image: Image, against reference: Reference) -> [String] {
-        let check = ImageCheck(store: image.place.store, told: image.told, reference: reference)
+        let check = ImageCheck(
+            store: image.place.store, disclosed: image.disclosed, reference: reference)
         return check.violations().map { "\(name(image)): \($0)" }
     }
 
     func name(_ image: Image) -> String {
-        let kind = CrashLuck(seed: image.luck, played: image.cut).kind
+        let kind = CrashOutcome(seed: image.luck, played: image.cut).kind
         return "seed \(seed), cut at \(image.cut) of \(records.count), luck \(image.luck) (\(kind))"
     }
 
@@ -193,22 +196,24 @@ struct World {
         guard daemon.isServing else { return ["\(name(image)): refused: \(daemon.text)"] }
         // Connecting takes a lease; a store without a model would also receive one, which would
         // change its history.
-        if image.told.position > 0 { try FaultClient(image.place.socket).close() }
+        if image.disclosed.position > 0 { try FaultClient(image.place.socket).close() }
         daemon.kill()
         let records = Recording(log: Scratch.file(image.place.log) ?? []).records
-        var told = Told(image.told.position, numbersBelow: image.told.numbersBelow)
+        var disclosed = DisclosedState(
+            image.disclosed.position, numbersBelow: image.disclosed.numbersBelow)
         var random = SplitMix64(seed: image.luck)
         var found: [String] = []
         let moments = (0..<cuts).map { _ in Int.random(in: 0...records.count, using: &random) }
         for cut in moments.sorted() {
             for record in records[disk.played..<cut] {
                 disk.play(record)
-                try told.play(record)
+                try disclosed.play(record)
             }
             let directory = image.place.disk + "-again"
             defer { try? FileManager.default.removeItem(atPath: directory) }
             try disk.crash(into: directory, seed: random.next())
-            let check = ImageCheck(store: directory + "/store", told: told, reference: reference)
+            let check = ImageCheck(
+                store: directory + "/store", disclosed: disclosed, reference: reference)
             found += check.violations().map { "\(name(image)), its recovery cut at \(cut): \($0)" }
         }
         return found

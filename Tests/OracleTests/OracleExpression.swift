@@ -41,7 +41,7 @@ extension OracleExpression {
             let (name, type) =
                 (world.attributes[many.target] ?? [:])
                 .sorted { $0.key < $1.key }.randomElement(using: &world.random) ?? ("n", .int)
-            let inner = OracleQuestion.op(type, &world)
+            let inner = OracleRequest.op(type, &world)
             return .subquery(many, name, inner, world.value(type), op, abs(small) / 2)
         case 3:
             let function = ["sum", "min", "max", "avg"].randomElement(using: &world.random)

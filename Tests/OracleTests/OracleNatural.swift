@@ -16,7 +16,7 @@ struct OracleNatural: Comparable {
     private var zeros: [Int] = []
 
     init(_ text: String) {
-        var rest = Substring(OracleQuestion.Key.folding.folded(text)).unicodeScalars
+        var rest = Substring(OracleRequest.Key.folding.folded(text)).unicodeScalars
         while let first = rest.first {
             let digits = Substring(rest.prefix { ("0"..."9").contains($0) })
             if let number = Int(digits) {

@@ -23,17 +23,18 @@ import Testing
             let database = try OracleDatabase()
             try database.fill(with: world)
             for number in 0..<70 {
-                let question = OracleQuestion(&world)
-                let request = try question.request()
+                let oracleRequest = OracleRequest(&world)
+                let request = try oracleRequest.request()
                 let what = "seed \(seed) question \(number): \(request)"
-                let all = question.all(world)
+                let all = oracleRequest.all(world)
                 #expect(
-                    try question.all(database, world) == all, "SQLite, TANDEM_SEED=\(seed), \(what)"
+                    try oracleRequest.all(database, world) == all,
+                    "SQLite, TANDEM_SEED=\(seed), \(what)"
                 )
                 let found = try context.fetch(request).map(\.id.number)
-                #expect(found == question.part(of: all), "\(what)")
+                #expect(found == oracleRequest.part(of: all), "\(what)")
                 #expect(
-                    try context.count(for: request) == question.part(of: all).count, "\(what)")
+                    try context.count(for: request) == oracleRequest.part(of: all).count, "\(what)")
                 accesses.formUnion(
                     try container.explain(request).steps.map { $0.access.rawValue })
             }

@@ -226,7 +226,7 @@ import Testing
         defer { store.close() }
         let error = StoreError("write to", disk.path, EIO)
         #expect(store.meaning(of: error).code == .failed)
-        store.giveBackRoom()
+        store.releaseReservedSpace()
         try disk.fill()
         #expect(store.meaning(of: error).code == .noSpace)
         #expect(store.meaning(of: StoreError("write to", disk.path, ENOMEM)).code == .failed)

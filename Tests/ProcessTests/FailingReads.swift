@@ -2,7 +2,7 @@ import Foundation
 
 /// A series of `tandem` runs; in each run the kernel fails a different read of one file.
 ///
-/// Needs strace (`KilledSaverTests.isThere`).
+/// Needs strace (`KilledSaverTests.isInstalled`).
 struct FailingReads {
     /// The file whose reads fail.
     let path: String

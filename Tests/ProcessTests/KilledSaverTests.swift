@@ -7,7 +7,7 @@ import Testing
 /// A client that is killed at each of the system calls that it makes around a save.
 @Suite(.ownThread) struct KilledSaverTests {
     /// Whether strace is installed and may trace.
-    static let isThere: Bool = {
+    static let isInstalled: Bool = {
         let words = ["-qq", "-o", "/dev/null", "/bin/true"]
         guard RealFileSystem().exists("/usr/bin/strace") else { return false }
         return (try? ChildProcess.start("/usr/bin/strace", words))?.wait() == .exited(0)
@@ -15,7 +15,7 @@ import Testing
 
     private static let calls = "%network,write,writev,poll,ppoll,epoll_wait,epoll_ctl,close"
 
-    @Test(.enabled(if: isThere, "strace is not installed or may not trace"))
+    @Test(.enabled(if: isInstalled, "strace is not installed or may not trace"))
     func `laws 3 and 7: a client killed at any call saved all or nothing, and affects no other`()
         throws
     {

@@ -76,7 +76,7 @@ import Testing
         let met = try #require(error)
         #expect(store.meaning(of: met).code == .noSpace, "\(met)")
         try store.revert()
-        store.giveBackRoom()
+        store.releaseReservedSpace()
         #expect(store.checkpointPosition == position && store.usedBytes == used)
         #expect(try rows(store) == Int(count))
         try disk.free()

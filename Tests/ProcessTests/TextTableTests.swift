@@ -18,7 +18,7 @@ import Testing
 
     @Test func `a coloured line is truncated by its visible width`() {
         let style = Style(isOn: true)
-        let line = style.paint("abc", .place) + " " + style.paint("日本語", .name) + " end"
+        let line = style.paint("abc", .position) + " " + style.paint("日本語", .name) + " end"
         #expect(line.cutPainted(toCells: 14) == line)
         #expect(
             line.cutPainted(toCells: 8)

@@ -63,7 +63,7 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
     }
 
-    @Test(.enabled(if: KilledSaverTests.isThere, "strace is not installed or may not trace"))
+    @Test(.enabled(if: KilledSaverTests.isInstalled, "strace is not installed or may not trace"))
     func `a segment whose time can't be read is an error, not a young segment`() throws {
         let journal = try MadeJournal(transactions: 1_000, bytes: 100, segmentBytes: 64 << 10) {
             $0 - 1_500_000_000

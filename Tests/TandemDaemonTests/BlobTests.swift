@@ -154,7 +154,7 @@ private let pages = Model {
         budget.beginObject()
         let reads = (0..<4_000).prefix { _ in reader.content(of: reference) != nil }.count
         #expect(reads == 2_000)
-        #expect(budget.refusal?.code == .tooMuchOfObject)
+        #expect(budget.interruption?.code == .tooMuchOfObject)
     }
 
     @Test func `a reference to unknown content is refused`() throws {

@@ -71,10 +71,10 @@ import Testing
         _ = try bench.bench.committer.register("mirror", at: 1)
         try fill(bench, 1...40)
         try bench.bench.committer.checkpoint()
-        bench.engine.care.setPolicy(RetentionPolicy(keepSeconds: 60))
+        bench.engine.journalMaintenance.setPolicy(RetentionPolicy(keepSeconds: 60))
         try bench.bench.committer.acknowledge("mirror", 30)
         clock.advance(byNanoseconds: 3_600_000_000_000)
-        for _ in 0..<20 { bench.engine.care.retain() }
+        for _ in 0..<20 { bench.engine.journalMaintenance.retain() }
         #expect(first(bench) <= 2)
         try bench.crash()
         let kept = try #require(try bench.bench.committer.consumer(named: "mirror"))
@@ -82,10 +82,10 @@ import Testing
             kept.acknowledged >= first(bench) - 1,
             "the consumer lost transactions that it had not acknowledged")
         // A durable acknowledgement releases the segments.
-        bench.engine.care.setPolicy(RetentionPolicy(keepSeconds: 60))
+        bench.engine.journalMaintenance.setPolicy(RetentionPolicy(keepSeconds: 60))
         try bench.bench.committer.acknowledge("mirror", 30)
         try bench.bench.committer.checkpoint()
-        for _ in 0..<20 { bench.engine.care.retain() }
+        for _ in 0..<20 { bench.engine.journalMaintenance.retain() }
         #expect((27...31).contains(first(bench)))
     }
 
@@ -294,14 +294,14 @@ import Testing
         #expect(try ask(client, "mirror", .register(at: start)) == 1)
         try fill(bench, 1...20)
         try bench.bench.committer.checkpoint()
-        bench.engine.care.setPolicy(RetentionPolicy(keepBytes: 0))
-        bench.engine.care.retain()
-        #expect(first(bench) <= 2 && !bench.engine.care.isRetentionDue)
+        bench.engine.journalMaintenance.setPolicy(RetentionPolicy(keepBytes: 0))
+        bench.engine.journalMaintenance.retain()
+        #expect(first(bench) <= 2 && !bench.engine.journalMaintenance.isRetentionDue)
         #expect(try ask(client, "mirror", .remove) == 1)
-        #expect(bench.engine.care.isRetentionDue)
-        bench.engine.care.retain()
+        #expect(bench.engine.journalMaintenance.isRetentionDue)
+        bench.engine.journalMaintenance.retain()
         #expect(first(bench) > 10)
-        #expect(!bench.engine.care.isRetentionDue)
+        #expect(!bench.engine.journalMaintenance.isRetentionDue)
     }
 
     @Test func `law 7: random requests of consumers never remove a segment that one still needs`()
@@ -310,7 +310,7 @@ import Testing
         var random = SplitMix64(seed: seed)
         let bench = try EngineBench()
         let policy = RetentionPolicy(keepBytes: 0)
-        bench.engine.care.setPolicy(policy)
+        bench.engine.journalMaintenance.setPolicy(policy)
         var told: [String: UInt64] = [:]
         var number: UInt64 = 0
         for step in 0..<300 {
@@ -330,7 +330,7 @@ import Testing
             case 8: try committer.checkpoint()
             default:
                 try bench.crash()
-                bench.engine.care.setPolicy(policy)
+                bench.engine.journalMaintenance.setPolicy(policy)
                 for consumer in try bench.bench.store.consumers() {
                     let before = try #require(told[consumer.name], "seed \(seed), step \(step)")
                     #expect(consumer.acknowledged <= before, "seed \(seed), step \(step)")
@@ -338,7 +338,7 @@ import Testing
                 }
                 #expect(try bench.bench.store.consumers().count == told.count, "seed \(seed)")
             }
-            bench.engine.care.retain()
+            bench.engine.journalMaintenance.retain()
             for (name, at) in told {
                 #expect(at >= first(bench) - 1, "seed \(seed), step \(step), \(name)")
             }

@@ -59,7 +59,7 @@ import Testing
     ) throws -> [UInt64] {
         var (found, position) = ([UInt64](), from)
         while position < UInt64(log.count) {
-            if let end = index.end(ofUnwantedFrom: position + 1, filter) {
+            if let end = index.end(ofSkippableFrom: position + 1, filter) {
                 position = end
                 continue
             }
@@ -101,12 +101,12 @@ import Testing
         let filter = HistoryMatcher(HistoryRequest(from: 0, interests: [9]), modelPosition: 0)
         let stretches = UInt64(HistoryIndex.maximumRanges)
         for number in 0...stretches {
-            let position = number * HistoryIndex.stretchPositions + 1
+            let position = number * HistoryIndex.rangePositions + 1
             index.record(Transaction(position: position, content: .objects([])).encoded())
         }
-        #expect(index.end(ofUnwantedFrom: 1, filter) == nil)
-        let second = HistoryIndex.stretchPositions + 1
-        #expect(index.end(ofUnwantedFrom: second, filter) == second)
+        #expect(index.end(ofSkippableFrom: 1, filter) == nil)
+        let second = HistoryIndex.rangePositions + 1
+        #expect(index.end(ofSkippableFrom: second, filter) == second)
     }
 
     // MARK: With a daemon
@@ -128,7 +128,7 @@ import Testing
         let bench = try EngineBench(limits: limits)
         let tag = try bench.bench.entity("Tag")
         // The range with the model is always read; these saves fill it and half of the next.
-        let start = HistoryIndex.stretchPositions
+        let start = HistoryIndex.rangePositions
         for number in 1...(start + 500) {
             try bench.bench.save([try bench.bench.insert("Node", number)])
         }

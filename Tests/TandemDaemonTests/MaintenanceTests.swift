@@ -57,7 +57,7 @@ import Testing
 
     @Test func `the status contains the readers and the map's fill level`() throws {
         let bench = try EngineBench()
-        try bench.engine.care.maintain()
+        try bench.engine.journalMaintenance.maintain()
         let status = bench.engine.status
         #expect(status["storeReaders"]?.int == 0 && status["deadReaders"]?.int == 0)
         #expect(status["oldestReaderSeconds"]?.int == 0)

@@ -43,14 +43,16 @@ extension CommitBench {
     }
 
     /// Returns the members of an ordered relationship with their ranks, in order.
-    func places(_ entity: String, _ number: UInt64, _ name: String) throws -> [RankPlan.Place] {
+    func rankedMembers(_ entity: String, _ number: UInt64, _ name: String) throws -> [RankPlan
+        .Member]
+    {
         let relationship = try #require(
             try self.entity(entity).property(named: name)?.relationship)
-        return try store.places(of: number, relationship)
+        return try store.rankedMembers(of: number, relationship)
     }
 
     func order(_ entity: String, _ number: UInt64, _ name: String) throws -> [UInt64] {
-        try places(entity, number, name).map(\.member.number)
+        try rankedMembers(entity, number, name).map(\.member.number)
     }
 
     /// Saves a team with number 1 and players with numbers from 2 on, in this order.
@@ -63,7 +65,7 @@ extension CommitBench {
 
     /// Returns the operation that changes the team's order to another one.
     func arrange(_ wanted: [UInt64]) throws -> SaveOperation {
-        let known = try places("Team", 1, "players")
+        let known = try rankedMembers("Team", 1, "players")
         let order = wanted.compactMap { number in known.first { $0.member.number == number } }
         let plan = RankPlan(order)
         return try links(

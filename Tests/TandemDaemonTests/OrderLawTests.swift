@@ -100,18 +100,18 @@ struct OrderWorld {
     /// Returns the order of a list at an earlier position.
     func order(_ list: List, _ past: HistoricalGraph) throws -> [UInt64] {
         let slot = try #require(try bench.entity(list.entity).slot(of: list.name))
-        let now = try bench.places(list.entity, list.number, list.name)
+        let now = try bench.rankedMembers(list.entity, list.number, list.name)
         let owner = try bench.reference(list.entity, list.number)
-        return try past.places(now, of: owner, slot: slot, ReadBudget()).map(\.member.number)
+        return try past.rankedMembers(now, of: owner, slot: slot, ReadBudget()).map(\.member.number)
     }
 
     // MARK: Saving
 
     mutating func step() throws {
         let stored = try allLists.reduce(into: [List: [UInt64: Rank]]()) { ranks, list in
-            let places = try bench.places(list.entity, list.number, list.name)
+            let rankedMembers = try bench.rankedMembers(list.entity, list.number, list.name)
             ranks[list] = Dictionary(
-                uniqueKeysWithValues: places.compactMap { place in
+                uniqueKeysWithValues: rankedMembers.compactMap { place in
                     place.rank.map { (place.member.number, $0) }
                 })
         }
@@ -239,12 +239,12 @@ struct OrderWorld {
         expected = [:]
         for list in allLists {
             let members = lists[list] ?? Members()
-            let places = members.all.map { number in
-                RankPlan.Place(
+            let rankedMembers = members.all.map { number in
+                RankPlan.Member(
                     member: ObjectReference(tag: 1, number: number),
                     rank: members.wanted[number] ?? stored[list]?[number])
             }
-            expected[list] = places.sorted(by: RankPlan.isBefore).map(\.member.number)
+            expected[list] = rankedMembers.sorted(by: RankPlan.isBefore).map(\.member.number)
             lists[list]?.wanted = [:]
         }
     }

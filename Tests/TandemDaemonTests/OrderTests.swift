@@ -24,7 +24,7 @@ import Testing
     @Test func `a move is a removal and an addition of one link, and writes no row`() throws {
         let bench = try CommitBench(model: orderModel)
         try bench.makeTeam(4)
-        let before = try bench.places("Team", 1, "players")
+        let before = try bench.rankedMembers("Team", 1, "players")
         try bench.save([try bench.arrange([5, 2, 3, 4])])
         let last = try #require(try bench.transactions().last)
         let change = try #require(last.changes.first)
@@ -32,7 +32,8 @@ import Testing
         #expect(change.links.map(\.action) == [.remove, .add])
         #expect(change.links.map(\.target.number) == [5, 5])
         #expect(change.links.first?.rank == before.last?.rank)
-        #expect(try bench.places("Team", 1, "players").first?.rank == change.links.last?.rank)
+        #expect(
+            try bench.rankedMembers("Team", 1, "players").first?.rank == change.links.last?.rank)
         // Saving the present order changes nothing.
         #expect(try !bench.save([try bench.arrange([5, 2, 3, 4])]).wrote)
     }
@@ -68,13 +69,13 @@ import Testing
     @Test func `a member and its rank can be added in one save, in either order`() throws {
         let bench = try CommitBench(model: orderModel)
         try bench.makeTeam(2)
-        let places = try bench.places("Team", 1, "players")
-        let rank = try #require(Rank.between(places[0].rank, places[1].rank)?.first)
+        let rankedMembers = try bench.rankedMembers("Team", 1, "players")
+        let rank = try #require(Rank.between(rankedMembers[0].rank, rankedMembers[1].rank)?.first)
         let team = Value.reference(try bench.reference("Team", 1))
         let place = try bench.links("Team", 1, "players", [(10, .place, rank)])
         try bench.save([place, try bench.insert("Player", 10, ["team": team])])
         #expect(try bench.order("Team", 1, "players") == [2, 10, 3])
-        let other = try #require(Rank.between(nil, places[0].rank)?.first)
+        let other = try #require(Rank.between(nil, rankedMembers[0].rank)?.first)
         try bench.save([
             try bench.insert("Player", 11),
             try bench.links("Team", 1, "players", [(11, .add, other)]),
@@ -110,7 +111,9 @@ import Testing
         let team = Value.reference(try bench.reference("Team", 1))
         try bench.save([try bench.insert("Player", 10, ["team": team])])
         #expect(try bench.order("Team", 1, "players") == [2, 4, 3, 10])
-        let longest = try bench.places("Team", 1, "players").compactMap { $0.rank?.bytes.count }
+        let longest = try bench.rankedMembers("Team", 1, "players").compactMap {
+            $0.rank?.bytes.count
+        }
         #expect(longest.max() ?? 99 <= Rank.byteLimit / 2)
     }
 
@@ -134,15 +137,15 @@ import Testing
             let first = UInt64.random(in: 2...9, using: &random)
             let second = UInt64.random(in: 2...9, using: &random)
             guard first != second else { continue }
-            let places = [0, 1].map { _ in Int.random(in: 0..<count, using: &random) }
+            let indexes = [0, 1].map { _ in Int.random(in: 0..<count, using: &random) }
             let orders = try [[0, 1], [1, 0]].map { turns in
                 let bench = try CommitBench(model: orderModel)
                 try bench.makeTeam(count)
                 let all = try bench.order("Team", 1, "players")
                 let saves = try [first, second].enumerated().map { index, member in
                     var wanted = all.filter { $0 != member }
-                    wanted.insert(member, at: places[index])
-                    return places[index] == 0 && index == 1
+                    wanted.insert(member, at: indexes[index])
+                    return indexes[index] == 0 && index == 1
                         ? try bench.update("Player", member, ["team": .null])
                         : try bench.arrange(wanted)
                 }

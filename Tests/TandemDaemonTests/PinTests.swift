@@ -17,7 +17,7 @@ import Testing
 
     private func bench(_ policy: RetentionPolicy) throws -> EngineBench {
         let bench = try EngineBench(clock: clock)
-        bench.engine.care.setPolicy(policy)
+        bench.engine.journalMaintenance.setPolicy(policy)
         return bench
     }
 
@@ -28,7 +28,7 @@ import Testing
             try saver.save([try bench.bench.insert("Node", number, ["name": text])])
         }
         try bench.bench.committer.checkpoint()
-        for _ in 0..<20 { bench.engine.care.retain() }
+        for _ in 0..<20 { bench.engine.journalMaintenance.retain() }
     }
 
     private func first(_ bench: EngineBench) -> UInt64 {
@@ -65,15 +65,15 @@ import Testing
         let status = bench.engine.status["clients"]?.array?.first
         #expect(status?["pins"]?.int == 2 && status?["oldestPin"]?.int == Int64(start))
         #expect(try pin(client, 1, start + 10)?.position == start + 10)
-        for _ in 0..<20 { bench.engine.care.retain() }
+        for _ in 0..<20 { bench.engine.journalMaintenance.retain() }
         #expect(first(bench) <= start + 1)
         #expect(try pin(client, 2, 0) == PinAnswer(position: 0, seconds: 0))
-        #expect(bench.engine.care.isRetentionDue)
-        for _ in 0..<20 { bench.engine.care.retain() }
+        #expect(bench.engine.journalMaintenance.isRetentionDue)
+        for _ in 0..<20 { bench.engine.journalMaintenance.retain() }
         #expect((start + 5...start + 11).contains(first(bench)))
         bench.engine.disconnect(client.session, because: nil)
-        #expect(bench.engine.care.isRetentionDue)
-        for _ in 0..<20 { bench.engine.care.retain() }
+        #expect(bench.engine.journalMaintenance.isRetentionDue)
+        for _ in 0..<20 { bench.engine.journalMaintenance.retain() }
         #expect(first(bench) > start + 15)
     }
 
@@ -89,16 +89,16 @@ import Testing
         try fill(bench, 9...30)
         clock.advance(byNanoseconds: 3_599_000_000_000)
         #expect(try error(client, start, 1) == nil)
-        #expect(!bench.engine.care.isRetentionDue)
+        #expect(!bench.engine.journalMaintenance.isRetentionDue)
         clock.advance(byNanoseconds: 1_000_000_000)
         // The pin expires although the journal still has everything after it.
-        #expect(bench.engine.care.isRetentionDue)
+        #expect(bench.engine.journalMaintenance.isRetentionDue)
         let ended = try error(client, start, 1)
         #expect(ended?.code == .historyExpired)
         #expect(ended?.message.contains("limits.pinSeconds") == true)
         #expect(try error(client, start, 0) == nil)
         #expect(bench.engine.status["retention"]?["expiredPins"]?.int == 1)
-        for _ in 0..<20 { bench.engine.care.retain() }
+        for _ in 0..<20 { bench.engine.journalMaintenance.retain() }
         #expect(first(bench) > start + 15)
         // The pin can be renewed at a readable position; at the old position it stays expired.
         guard
@@ -121,7 +121,7 @@ import Testing
         try fill(bench, 1...40)
         #expect(first(bench) > start + 1)
         #expect(client.session.pins.isEmpty)
-        #expect(bench.engine.care.retention.counters.expiredPins == 1)
+        #expect(bench.engine.journalMaintenance.retention.counters.expiredPins == 1)
         #expect(try error(client, start, 1)?.code == .historyExpired)
         let end = bench.position.number
         #expect(try pin(client, 1, end) != nil)
@@ -154,8 +154,8 @@ import Testing
             return
         }
         #expect(client.session.pins.isEmpty)
-        #expect(bench.engine.care.retention.counters.expiredPins == 1)
-        #expect(bench.engine.care.isRetentionDue)
+        #expect(bench.engine.journalMaintenance.retention.counters.expiredPins == 1)
+        #expect(bench.engine.journalMaintenance.isRetentionDue)
         #expect(try error(client, start, 1)?.code == .historyExpired)
         // The position of the model itself is readable.
         let end = bench.position.number

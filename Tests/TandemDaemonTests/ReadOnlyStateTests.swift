@@ -12,7 +12,7 @@ import Testing
         #expect(readOnlyState.refusal == nil)
         #expect(readOnlyState.reason.isEmpty)
         #expect(readOnlyState.since == nil)
-        #expect(readOnlyState.nextLook == nil)
+        #expect(readOnlyState.nextRetry == nil)
     }
 
     @Test(arguments: ReadOnlyState.Shortage.allCases)
@@ -36,7 +36,7 @@ import Testing
         #expect(readOnlyState.shortages.count == 1)
         #expect(readOnlyState.since == 100)
         #expect(readOnlyState.reason.contains("second"))
-        #expect(readOnlyState.nextLook == 2 * second)
+        #expect(readOnlyState.nextRetry == 2 * second)
     }
 
     @Test func `saves are accepted again when the last of several shortages has ended`() {

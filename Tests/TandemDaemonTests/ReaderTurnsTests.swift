@@ -13,10 +13,10 @@ import Testing
         #expect(!order.acquire(user: 1).waits)
         let old = [2, 1].map { order.acquire(user: 1, age: $0).ticket }
         let new = (0..<2).map { _ in order.acquire(user: 1).ticket }
-        let given = (0..<4).map { _ in order.giveBack() }
+        let given = (0..<4).map { _ in order.release() }
         // The older of the two running reads is first, whenever it asked for a turn.
         #expect(given == [new[0], old[1], new[1], old[0]])
-        #expect(order.giveBack() == nil && order.isEmpty)
+        #expect(order.release() == nil && order.isEmpty)
         #expect(!order.acquire(user: 1).waits)
     }
 
@@ -26,7 +26,7 @@ import Testing
         let greedy = (0..<3).map { _ in order.acquire(user: 2).ticket }
         let modest = order.acquire(user: 1).ticket
         let third = order.acquire(user: 3).ticket
-        let given = (0..<5).map { _ in order.giveBack() }
+        let given = (0..<5).map { _ in order.release() }
         #expect(given == [third, modest, greedy[0], greedy[1], greedy[2]])
     }
 

@@ -41,17 +41,17 @@ private final class StillPoller: EventPoller {
 
     @Test func `a checkpoint is followed by the removal of segments`() throws {
         let bench = try EngineBench()
-        bench.engine.care.setPolicy(RetentionPolicy(keepBytes: 400 << 10))
+        bench.engine.journalMaintenance.setPolicy(RetentionPolicy(keepBytes: 400 << 10))
         let saver = try bench.client()
         for number in UInt64(1)...30 {
             try saver.save([try bench.bench.insert("Node", number, ["name": text])])
         }
         let kept = try dump(bench.bench.store)
         // The transactions are not in the stored checkpoint yet.
-        bench.engine.care.retain()
+        bench.engine.journalMaintenance.retain()
         #expect(first(bench) == 1)
         try bench.bench.committer.checkpoint()
-        bench.engine.care.retain()
+        bench.engine.journalMaintenance.retain()
         #expect(first(bench) > 10)
         let bytes = bench.bench.committer.journal.segments.reduce(0) { $0 + $1.bytes }
         #expect(bytes <= 400 << 10)
@@ -104,8 +104,8 @@ private final class StillPoller: EventPoller {
         let clock = ManualClock(monotonicNanoseconds: 1, wallMicroseconds: 1_800_000_000_000_000)
         let bench = try EngineBench(clock: clock)
         try fill(bench, try bench.client(), 1...20)
-        bench.engine.care.setPolicy(RetentionPolicy(keepSeconds: 86_400))
-        bench.engine.care.retain()
+        bench.engine.journalMaintenance.setPolicy(RetentionPolicy(keepSeconds: 86_400))
+        bench.engine.journalMaintenance.retain()
         #expect(first(bench) == 1)
         for session in bench.engine.admission.sessions.values {
             bench.engine.disconnect(session, because: nil)
@@ -128,16 +128,16 @@ private final class StillPoller: EventPoller {
         let bench = try EngineBench(clock: clock)
         _ = try bench.bench.committer.register("mirror", at: 1)
         try fill(bench, try bench.client(), 1...20)
-        bench.engine.care.setPolicy(DaemonConfiguration(store: "bench").retention)
+        bench.engine.journalMaintenance.setPolicy(DaemonConfiguration(store: "bench").retention)
         for session in bench.engine.admission.sessions.values {
             bench.engine.disconnect(session, because: nil)
         }
         clock.advance(byNanoseconds: 8 * 86_400 * 1_000_000_000)
-        bench.engine.care.retain()
+        bench.engine.journalMaintenance.retain()
         #expect(first(bench) == 1)
         _ = try bench.bench.committer.removeConsumer("mirror")
         try bench.bench.committer.checkpoint()
-        bench.engine.care.retain()
+        bench.engine.journalMaintenance.retain()
         #expect(first(bench) > 10)
     }
 
@@ -147,11 +147,11 @@ private final class StillPoller: EventPoller {
         try fill(bench, try bench.client(), 1...60)
         let journal = bench.bench.committer.journal
         #expect(journal.segments.count > DaemonLimits.trimmedSegments + 1)
-        bench.engine.care.setPolicy(RetentionPolicy(keepBytes: 0))
+        bench.engine.journalMaintenance.setPolicy(RetentionPolicy(keepBytes: 0))
         for session in bench.engine.admission.sessions.values {
             bench.engine.disconnect(session, because: nil)
         }
-        bench.engine.care.scheduleRetention()
+        bench.engine.journalMaintenance.scheduleRetention()
         let poller = StillPoller(clock)
         let loop = try ServiceLoop(bench.engine, listener: nil, poller: poller)
         for _ in 0..<3 { _ = try loop.pass() }
@@ -163,13 +163,14 @@ private final class StillPoller: EventPoller {
         throws
     {
         let bench = try EngineBench()
-        bench.engine.care.setPolicy(RetentionPolicy(keepBytes: 0, capBytes: 300 << 10))
+        bench.engine.journalMaintenance.setPolicy(
+            RetentionPolicy(keepBytes: 0, capBytes: 300 << 10))
         let slow = try bench.client(Hello(author: "slow", interests: ["Node"]))
         let saver = try bench.client()
         // More transactions than the ring holds in memory.
         try fill(bench, saver, 1...UInt64(DaemonLimits().ringBytes / 30_000 + 100))
         #expect(slow.session.sent < 80)
-        for _ in 0..<100 { bench.engine.care.retain() }
+        for _ in 0..<100 { bench.engine.journalMaintenance.retain() }
         #expect(first(bench) > slow.session.sent + 1)
         for _ in 0..<200 where slow.failure == nil {
             try slow.read()
@@ -179,7 +180,7 @@ private final class StillPoller: EventPoller {
         #expect(slow.failure?.code == .historyExpired)
         let positions = slow.pushes.map(\.transaction.position)
         #expect(positions == Array(2..<UInt64(positions.count) + 2))
-        #expect(bench.engine.care.retention.counters.expiredSessions == 1)
+        #expect(bench.engine.journalMaintenance.retention.counters.expiredSessions == 1)
         // The reconnected session is not resumed, so it starts from a snapshot; others are
         // unaffected.
         let last = try #require(positions.last)
@@ -192,10 +193,10 @@ private final class StillPoller: EventPoller {
 
     @Test func `below the cap a lagging session gets everything`() throws {
         let bench = try EngineBench()
-        bench.engine.care.setPolicy(RetentionPolicy(keepBytes: 0))
+        bench.engine.journalMaintenance.setPolicy(RetentionPolicy(keepBytes: 0))
         let slow = try bench.client(Hello(author: "slow", interests: ["Node"]))
         try fill(bench, try bench.client(), 1...100)
-        for _ in 0..<20 { bench.engine.care.retain() }
+        for _ in 0..<20 { bench.engine.journalMaintenance.retain() }
         #expect(first(bench) <= slow.session.sent + 1)
         for _ in 0..<500 where slow.pushes.count < 100 {
             try slow.read()
@@ -203,7 +204,7 @@ private final class StillPoller: EventPoller {
             try bench.engine.serve(slow.session)
         }
         #expect(slow.pushes.map(\.transaction.position) == Array(2...101))
-        for _ in 0..<20 { bench.engine.care.retain() }
+        for _ in 0..<20 { bench.engine.journalMaintenance.retain() }
         #expect(first(bench) > 90)
     }
 
@@ -217,25 +218,25 @@ private final class StillPoller: EventPoller {
         try committer.acknowledge("mirror", 10)
         try fill(bench, try bench.client(), 41...44)
         try bench.crash()
-        bench.engine.care.setPolicy(RetentionPolicy(keepBytes: 0))
-        for _ in 0..<20 { bench.engine.care.retain() }
+        bench.engine.journalMaintenance.setPolicy(RetentionPolicy(keepBytes: 0))
+        for _ in 0..<20 { bench.engine.journalMaintenance.retain() }
         #expect((17...21).contains(first(bench)))
         #expect(try bench.bench.store.consumers() == [Consumer(name: "mirror", acknowledged: 20)])
         #expect(try bench.bench.committer.removeConsumer("mirror") != nil)
-        for _ in 0..<20 { bench.engine.care.retain() }
+        for _ in 0..<20 { bench.engine.journalMaintenance.retain() }
         #expect(first(bench) > 40)
         #expect(try bench.bench.committer.removeConsumer("mirror") == nil)
     }
 
     @Test func `a consumer beyond the cap is expired, gets an error, and registers again`() throws {
         let bench = try EngineBench()
-        bench.engine.care.setPolicy(RetentionPolicy(capBytes: 300 << 10))
+        bench.engine.journalMaintenance.setPolicy(RetentionPolicy(capBytes: 300 << 10))
         let committer = bench.bench.committer
         _ = try committer.register("mirror", at: 1)
         try fill(bench, try bench.client(), 1...40)
-        for _ in 0..<20 { bench.engine.care.retain() }
+        for _ in 0..<20 { bench.engine.journalMaintenance.retain() }
         #expect(first(bench) > 2)
-        #expect(bench.engine.care.retention.counters.expiredConsumers == 1)
+        #expect(bench.engine.journalMaintenance.retention.counters.expiredConsumers == 1)
         #expect(bench.engine.status["consumers"]?.array?.first?["expired"]?.bool == true)
         let error = #expect(throws: TandemError.self) { try committer.acknowledge("mirror", 41) }
         #expect(error?.code == .historyExpired)
@@ -271,15 +272,15 @@ private final class StillPoller: EventPoller {
 
     @Test func `a segment that can't be removed is retried and affects no client`() throws {
         let bench = try EngineBench()
-        bench.engine.care.setPolicy(RetentionPolicy(keepBytes: 0))
+        bench.engine.journalMaintenance.setPolicy(RetentionPolicy(keepBytes: 0))
         try fill(bench, try bench.client(), 1...12)
         // The first two syncs flush the record of the oldest position.
         bench.bench.disk.faults.failingSync = 3
-        bench.engine.care.retain()
-        #expect(bench.engine.care.retention.counters.failure != nil)
+        bench.engine.journalMaintenance.retain()
+        #expect(bench.engine.journalMaintenance.retention.counters.failure != nil)
         #expect(bench.log.lines.contains { $0.contains("trim-failed") })
         try fill(bench, try bench.client(), 13...20)
-        bench.engine.care.retain()
-        #expect(bench.engine.care.retention.counters.failure == nil)
+        bench.engine.journalMaintenance.retain()
+        #expect(bench.engine.journalMaintenance.retention.counters.failure == nil)
     }
 }

@@ -231,7 +231,7 @@ import Testing
             return
         }
         #expect(ended.code == .cancelled && ended.message.contains("administrator"))
-        #expect(reader.session.questions == [ids[0], ids[2]])
+        #expect(reader.session.cancellableIDs == [ids[0], ids[2]])
         #expect(try admin.ask(.disconnect(client: client, request: 0)) == .disconnected(true))
         for id in [ids[0], ids[2]] {
             guard case .failure(let error) = try reader.answer(id) else {

@@ -65,7 +65,7 @@ extension CommitBench {
         } while job.endRest()
         if let failure = job.consumeProgress().failure {
             let (limits, counts) = (committer.limits, committer.limitCounters)
-            throw (failure as? StoreError)?.told(limits, counts) ?? failure
+            throw (failure as? StoreError)?.clientError(limits, counts) ?? failure
         }
         #expect(job.heldBytes == 0)
         return try #require(answer)

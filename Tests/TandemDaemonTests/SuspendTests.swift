@@ -89,16 +89,16 @@ extension ManualClock {
             try client.save([try bench.bench.insert("Node", number, ["name": text])])
         }
         try bench.engine.committer.checkpoint()
-        bench.engine.care.setPolicy(RetentionPolicy(keepSeconds: 86_400))
-        bench.engine.care.retain()
+        bench.engine.journalMaintenance.setPolicy(RetentionPolicy(keepSeconds: 86_400))
+        bench.engine.journalMaintenance.retain()
         let journal = bench.engine.committer.journal
         #expect(journal.bounds.first == 1)
         clock.sleepDays(30)
         // The suspension moved no timer: the next check runs as scheduled, at most an hour later.
-        #expect(!bench.engine.care.isRetentionDue && journal.bounds.first == 1)
-        clock.advance(byNanoseconds: DaemonLimits.retentionLookSeconds * 1_000_000_000)
-        #expect(bench.engine.care.isRetentionDue)
-        bench.engine.care.retain()
+        #expect(!bench.engine.journalMaintenance.isRetentionDue && journal.bounds.first == 1)
+        clock.advance(byNanoseconds: DaemonLimits.retentionCheckSeconds * 1_000_000_000)
+        #expect(bench.engine.journalMaintenance.isRetentionDue)
+        bench.engine.journalMaintenance.retain()
         #expect(journal.bounds.first > 10)
         let next = try client.save([try bench.bench.insert("Node", 21)])
         #expect(next.position == bench.position.number)

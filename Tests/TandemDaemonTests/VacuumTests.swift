@@ -80,7 +80,7 @@ import Testing
         #expect(forced.holders.map(\.kind) == [.consumer, .pin])
         #expect(first(bench) == forced.trimBelow && first(bench) > end - 8)
         #expect(bench.log.lines.contains { $0.contains("consumer-expired") })
-        #expect(bench.engine.care.retention.counters.expiredPins == 1)
+        #expect(bench.engine.journalMaintenance.retention.counters.expiredPins == 1)
         let error = #expect(throws: TandemError.self) {
             try bench.bench.committer.acknowledge("mirror", end)
         }

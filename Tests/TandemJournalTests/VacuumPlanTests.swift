@@ -18,25 +18,25 @@ import Testing
     }
 
     @Test func `any bound causes removal, and the last segment stays`() {
-        #expect(plan(Vacuum()).goes.segments == 0)
-        #expect(plan(Vacuum(keepBytes: 650)).goes.trimBelow == 41)
-        #expect(plan(Vacuum(keepSeconds: 75)).goes.trimBelow == 21)
-        #expect(plan(Vacuum(before: 31)).goes.trimBelow == 31)
-        #expect(plan(Vacuum(before: 30)).goes.trimBelow == 21)
-        #expect(plan(Vacuum(keepBytes: 950, keepSeconds: 75, before: 41)).goes.trimBelow == 41)
+        #expect(plan(Vacuum()).removal.segments == 0)
+        #expect(plan(Vacuum(keepBytes: 650)).removal.trimBelow == 41)
+        #expect(plan(Vacuum(keepSeconds: 75)).removal.trimBelow == 21)
+        #expect(plan(Vacuum(before: 31)).removal.trimBelow == 31)
+        #expect(plan(Vacuum(before: 30)).removal.trimBelow == 21)
+        #expect(plan(Vacuum(keepBytes: 950, keepSeconds: 75, before: 41)).removal.trimBelow == 41)
         for all in [Vacuum(keepBytes: 0), Vacuum(keepSeconds: 0), Vacuum(before: 1_000)] {
-            #expect(plan(all).goes == RetentionPlan(trimBelow: 91, segments: 9, bytes: 900))
+            #expect(plan(all).removal == RetentionPlan(trimBelow: 91, segments: 9, bytes: 900))
         }
     }
 
     @Test func `a holder retains the segments it needs and later ones, and their size is reported`()
     {
         let held = plan(Vacuum(keepBytes: 0), floors: [25, 100, 90, 20])
-        #expect(held.goes.trimBelow == 21)
+        #expect(held.removal.trimBelow == 21)
         #expect(held.held == [700, 0, 0, 700])
-        #expect(!held.isMore && !held.goes.expires)
+        #expect(!held.isMore && !held.removal.expires)
         let forced = plan(Vacuum(keepBytes: 0, isForced: true), floors: [25, 100, 90, 20])
-        #expect(forced.goes.trimBelow == 91 && forced.goes.expires)
+        #expect(forced.removal.trimBelow == 91 && forced.removal.expires)
         #expect(forced.held == [700, 0, 0, 700])
         // Only segments that the request covers count.
         #expect(plan(Vacuum(before: 31), floors: [5, 25]).held == [300, 100])
@@ -46,17 +46,17 @@ import Testing
         let state = RetentionState(
             segments: Array(segments.dropFirst(3)), checkpoint: 100, floors: [29, 30], now: 0)
         let plan = Vacuum(keepBytes: 0).plan(state) { _ in nil }
-        #expect(plan.held == [0, 600] && plan.goes.segments == 0)
+        #expect(plan.held == [0, 600] && plan.removal.segments == 0)
     }
 
     @Test func `law 1: segments that the stored checkpoint does not include stay, forced or not`() {
         let forced = plan(Vacuum(before: 1_000, isForced: true), checkpoint: 39)
-        #expect(forced.goes.trimBelow == 31 && !forced.isMore)
+        #expect(forced.removal.trimBelow == 31 && !forced.isMore)
     }
 
     @Test func `segments beyond the limit of one request are reported as more`() {
         let part = plan(Vacuum(keepBytes: 0), limit: 4)
-        #expect(part.goes.segments == 4 && part.isMore)
+        #expect(part.removal.segments == 4 && part.isMore)
         #expect(!plan(Vacuum(keepBytes: 0), limit: 9).isMore)
         // Another request would not remove retained segments.
         #expect(!plan(Vacuum(keepBytes: 0), floors: [40], limit: 4).isMore)

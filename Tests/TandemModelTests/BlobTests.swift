@@ -56,8 +56,8 @@ struct BlobTests {
             row.uncheckedValue(try #require(entity.slot(of: "thumb")), in: entity) == .data(short))
         #expect(
             row.uncheckedValue(try #require(entity.slot(of: "title")), in: entity) == .string("t"))
-        #expect(reference.length == 70_000 && reference.stands(for: long))
-        #expect(!reference.stands(for: short) && !reference.stands(for: content(3)))
+        #expect(reference.length == 70_000 && reference.isReference(to: long))
+        #expect(!reference.isReference(to: short) && !reference.isReference(to: content(3)))
         let again = Row(row.values(in: entity), of: entity, version: 1)
         #expect(again == row)
     }

@@ -52,27 +52,28 @@ struct RankTests {
 
     /// A list whose members are identified by their numbers.
     private struct List {
-        var places: [RankPlan.Place] = []
+        var members: [RankPlan.Member] = []
         private(set) var changes = 0
 
-        var numbers: [UInt64] { places.map(\.member.number) }
+        var numbers: [UInt64] { members.map(\.member.number) }
 
         /// Changes the order of the members; returns the number of ranks changed.
         @discardableResult
         mutating func arrange(_ wanted: [UInt64]) -> Int {
-            let known = Dictionary(uniqueKeysWithValues: places.map { ($0.member.number, $0.rank) })
+            let known = Dictionary(
+                uniqueKeysWithValues: members.map { ($0.member.number, $0.rank) })
             let order = wanted.map { number in
-                RankPlan.Place(
+                RankPlan.Member(
                     member: ObjectReference(tag: 1, number: number), rank: known[number] ?? nil)
             }
             let plan = RankPlan(order)
-            places = order.map { ($0.member, plan.changed[$0.member] ?? $0.rank) }
+            members = order.map { ($0.member, plan.changed[$0.member] ?? $0.rank) }
                 .sorted(by: RankPlan.isBefore)
             changes += plan.changed.count
             return plan.changed.count
         }
 
-        var longest: Int { places.compactMap { $0.rank?.bytes.count }.max() ?? 0 }
+        var longest: Int { members.compactMap { $0.rank?.bytes.count }.max() ?? 0 }
     }
 
     @Test
@@ -81,11 +82,11 @@ struct RankTests {
             var chance = SplitMix64(seed: seed &+ UInt64(run))
             var list = List()
             let count = 1 + chance.next(12)
-            list.places = (0..<count).map { index in
+            list.members = (0..<count).map { index in
                 let rank = chance.next(5) == 0 ? nil : Rank([UInt8(1 + chance.next(250))])
                 return (ObjectReference(tag: 1, number: UInt64(1 + index)), rank)
             }
-            let known = list.places.sorted(by: RankPlan.isBefore)
+            let known = list.members.sorted(by: RankPlan.isBefore)
             let wanted = list.numbers.shuffled(using: &chance)
             let moved = list.arrange(wanted)
             #expect(list.numbers == wanted, "TANDEM_SEED=\(seed) run \(run)")
@@ -150,7 +151,7 @@ struct RankTests {
     @Test func `members of equal rank get room between them`() throws {
         let rank = try #require(Rank([0x80]))
         var list = List()
-        list.places = (1...5).map { (ObjectReference(tag: 1, number: $0), rank) }
+        list.members = (1...5).map { (ObjectReference(tag: 1, number: $0), rank) }
         list.arrange([1, 2, 9, 3, 4, 5])
         #expect(list.numbers == [1, 2, 9, 3, 4, 5])
     }
@@ -159,7 +160,7 @@ struct RankTests {
         let full = try #require(Rank([UInt8](repeating: 255, count: Rank.byteLimit)))
         let least = try #require(Rank([UInt8](repeating: 0, count: Rank.byteLimit - 1) + [1]))
         var list = List()
-        list.places = [
+        list.members = [
             (ObjectReference(tag: 1, number: 1), least), (ObjectReference(tag: 1, number: 2), full),
         ]
         list.arrange([3, 1, 2, 4])

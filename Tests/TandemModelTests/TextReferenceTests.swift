@@ -18,7 +18,7 @@ struct TextReferenceTests {
         #expect(row.isValid(for: entity) && row.hasBlobs(in: entity))
         #expect(row.uncheckedValue(0, in: entity) == .longText(reference))
         #expect(row.blobs(in: entity) == [BlobReference(of: Array(text.utf8))])
-        #expect(reference.length == text.utf8.count && reference.fits(Array(text.utf8)))
+        #expect(reference.length == text.utf8.count && reference.matches(Array(text.utf8)))
         #expect(Row(row.values(in: entity), of: entity, version: 1) == row)
         let limit = String(repeating: "x", count: BlobReference.inlineLimit)
         let short = row.replacing([(slot: 0, value: .string(limit))], in: entity)

@@ -36,7 +36,7 @@ struct GroupedKeysTests {
             let grouped = GroupedKeys(of: request, sections: true)
             for (object, row) in graph.rows where request.includes(tag: object.tag) {
                 if Int.random(in: 0..<500, using: &random) == 0 { grouped.forgetRelated() }
-                let place = row.withView { grouped.place(of: object, $0, graph) }
+                let place = row.withView { grouped.placement(of: object, $0, graph) }
                 let key = request.sortKey(object, row, graph)
                 guard case .known(let name) = request.section(object, row, graph), let key else {
                     #expect(place == nil, "TANDEM_SEED=\(seed)")

@@ -236,7 +236,7 @@ struct NaiveTests {
         var random = RandomLeague(seed)
         for _ in 0..<10 {
             let graph = try random.graph()
-            let lent = LentGraph(graph: graph)
+            let borrowed = BorrowedGraph(graph: graph)
             for _ in 0..<40 {
                 let predicate = random.predicate()
                 let request = try CompiledRequest(
@@ -248,11 +248,11 @@ struct NaiveTests {
                     in: graph.model)
                 for (object, row) in graph.rows where object.tag == request.entity.tag {
                     let what = "seed \(seed): \(object.number) \(predicate.format)"
-                    LentGraph.lend(row) {
-                        let matches = request.matches(object, $0, lent)
+                    BorrowedGraph.borrow(row) {
+                        let matches = request.matches(object, $0, borrowed)
                         #expect(matches == request.matches(object, row, graph), "\(what)")
                     }
-                    let key = LentGraph.lend(row) { request.sortKey(object, $0, lent) }
+                    let key = BorrowedGraph.borrow(row) { request.sortKey(object, $0, borrowed) }
                     #expect(key == request.sortKey(object, row, graph), "\(what)")
                 }
             }

@@ -112,7 +112,7 @@ import Testing
                 ]), blobs: [contents[0]]))
         for step in 1...6 {
             let content = contents[step % 2]
-            let isThere = try bench.store.holds(content.reference)
+            let isThere = try bench.store.hasContent(of: content.reference)
             try bench.apply(
                 Transaction(
                     content: .objects([

@@ -20,7 +20,7 @@ import Testing
             // Some rounds have groups of thousands.
             for number in 1...UInt64(round % 3 == 0 ? 9_000 : 600) {
                 let (object, row) = graph.match(number, &random)
-                let place = row.withView { keys.place(of: object, $0, graph) }
+                let place = row.withView { keys.placement(of: object, $0, graph) }
                 let group = try #require(place?.group)
                 entries.append(
                     keys.rest.bytes.withUnsafeBytes { arena.add(object, $0, group: group) })

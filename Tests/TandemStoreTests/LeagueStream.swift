@@ -71,7 +71,7 @@ struct LeagueStream {
     /// Returns those contents of the last changes that the store does not have yet.
     private mutating func drainBlobs() throws -> [Blob] {
         defer { blobs = [] }
-        return try blobs.filter { try !bench.store.holds($0.reference) }
+        return try blobs.filter { try !bench.store.hasContent(of: $0.reference) }
     }
 
     /// Returns one of three long values, or null.

@@ -44,7 +44,7 @@ import Testing
     private func order(_ bench: StoreBench, _ name: String) throws -> [UInt64] {
         let property = try #require(try bench.entity("Team").property(named: name))
         let relationship = try #require(property.relationship)
-        return try bench.store.places(of: 1, relationship).map(\.member.number)
+        return try bench.store.rankedMembers(of: 1, relationship).map(\.member.number)
     }
 
     @Test func `members are read in their order, and the check is clean`() throws {

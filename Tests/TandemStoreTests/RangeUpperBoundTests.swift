@@ -18,15 +18,15 @@ import Testing
             // Key and end usually have a common prefix.
             let shared = Int.random(in: 0...min(end.count, key.count), using: &random)
             key.replaceSubrange(..<shared, with: end[..<shared])
-            let isBehind = KeyRange(lower: [], upper: end).withEnd { end in
-                key.withUnsafeBytes { end.isBehind($0) }
+            let isAbove = KeyRange(lower: [], upper: end).withEnd { end in
+                key.withUnsafeBytes { end.isAbove($0) }
             }
             #expect(
-                isBehind == key.lexicographicallyPrecedes(end), "\(key) \(end) seed \(seed)")
+                isAbove == key.lexicographicallyPrecedes(end), "\(key) \(end) seed \(seed)")
         }
         #expect(
             KeyRange(lower: [], upper: nil).withEnd { end in
-                [1].withUnsafeBytes { end.isBehind($0) }
+                [1].withUnsafeBytes { end.isAbove($0) }
             })
     }
 

@@ -110,7 +110,7 @@ import Testing
         let relationship = try #require(entity.properties[slot].relationship)
         let reader = StoreReader(bench.store, budget: budget)
         #expect(reader.members(of: folder, relationship, slot: slot) == nil && calls == 2)
-        #expect(budget.refusal == Self.stop && budget.failure == nil)
+        #expect(budget.interruption == Self.stop && budget.failure == nil)
     }
 
     @Test func `law 7: the check is called once for each thousand keys and rows`() throws {

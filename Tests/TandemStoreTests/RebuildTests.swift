@@ -73,7 +73,7 @@ import Testing
         try bench.put(.consumers, Array("broken".utf8), [1])
         bench.store.close()
         let old = StoreRebuild(path: bench.scratch.path).oldConsumers()
-        #expect(old.kept == [mirror] && old.lost == ["broken"] && old.isKnown)
+        #expect(old.copied == [mirror] && old.lost == ["broken"] && old.isKnown)
         _ = try rebuild(bench)
         try bench.reopen()
         #expect(try bench.store.consumers() == [mirror])

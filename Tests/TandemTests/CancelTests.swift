@@ -35,9 +35,9 @@ import Testing
     /// Starts a fetch and leaves it in flight: sent and not answered.
     private func begin() async throws -> Task<Int, any Error> {
         script.hold()
-        let (before, context, all) = (script.questions, context, all)
+        let (before, context, all) = (script.readRequests, context, all)
         let task = Task { try await context.fetch(all).count }
-        while script.questions == before { await Task.yield() }
+        while script.readRequests == before { await Task.yield() }
         return task
     }
 
@@ -73,24 +73,24 @@ import Testing
     }
 
     @Test func `a task that was cancelled before sends no request`() async throws {
-        let (before, context, all) = (script.questions, context, all)
+        let (before, context, all) = (script.readRequests, context, all)
         let task = Task {
             withUnsafeCurrentTask { $0?.cancel() }
             return try await context.fetch(all).count
         }
         await #expect(throws: CancellationError.self) { try await task.value }
-        #expect(script.questions == before)
+        #expect(script.readRequests == before)
     }
 
     @Test func `a cancelled request is not sent again over another connection`() async throws {
         let task = try await begin()
         task.cancel()
         _ = await task.result
-        let before = script.questions
+        let before = script.readRequests
         script.cut()
         script.release()
         #expect(try await context.fetch(all).count == 3)
-        #expect(script.questions == before + 1)
+        #expect(script.readRequests == before + 1)
     }
 
     @Test func `a queued request is cancelled without being sent`() async throws {

@@ -116,14 +116,14 @@ import Testing
     {
         let context = context(listed: 100)
         let batches = context.batches(for: FetchRequest(Content.self, sort: ["size"]), size: 4)
-        #expect(script.questions == 0)
+        #expect(script.readRequests == 0)
         var held: [Int] = []
         var asked: [Int] = []
         for try await batch in batches {
-            asked.append(script.questions)
+            asked.append(script.readRequests)
             held.append(try #require(batch[0].managedObjectContext).graph.count)
             for _ in 0..<10 { await Task.yield() }
-            #expect(script.questions == asked.last)
+            #expect(script.readRequests == asked.last)
         }
         #expect(held == [4, 4, 4, 4, 4])
         // The requests: the end of the journal, the ids, and then one per batch.
@@ -172,7 +172,7 @@ import Testing
             }
             return count
         }
-        while script.questions < 4 { await Task.yield() }
+        while script.readRequests < 4 { await Task.yield() }
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
         script.release()
@@ -184,9 +184,9 @@ import Testing
         var iterator = context.batches(for: all, size: 5).makeAsyncIterator()
         _ = try await iterator.next(isolation: #isolation)
         script.hold()
-        let (script, before) = (script, script.questions)
+        let (script, before) = (script, script.readRequests)
         let other = Task { @MainActor in
-            while script.questions == before { await Task.yield() }
+            while script.readRequests == before { await Task.yield() }
             script.release()
         }
         #expect(try await iterator.next(isolation: #isolation)?.count == 2)

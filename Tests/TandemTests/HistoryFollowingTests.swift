@@ -26,7 +26,7 @@ import Testing
     /// Starts a task that follows the journal, and returns once the task waits.
     private func begin() async throws -> Task<Int, any Error> {
         let start = try await reader.end()
-        let before = script.questions
+        let before = script.readRequests
         let reader = reader
         let task = Task {
             var count = 0
@@ -36,7 +36,7 @@ import Testing
             return count
         }
         // A page, then the wait.
-        while script.questions < before + 2 { await Task.yield() }
+        while script.readRequests < before + 2 { await Task.yield() }
         return task
     }
 
@@ -57,7 +57,7 @@ import Testing
 
     @Test func `cancellation ends a reader whose daemon is away`() async throws {
         let task = try await begin()
-        script.goAway()
+        script.refuseConnections()
         task.cancel()
         #expect(try await task.value == 0)
         let other = PersistentContainer(

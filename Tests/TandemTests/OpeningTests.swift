@@ -103,12 +103,12 @@ import Testing
             entities: Self.types, author: "opener", transport: script.transport)
         #expect(container.author == "opener")
         #expect(try await container.storeModel().entity(named: "Content") != nil)
-        #expect(script.questions == 0)
+        #expect(script.readRequests == 0)
         let context = container.makeContext(name: "test")
         try await context.connect()
-        let asked = script.questions
+        let asked = script.readRequests
         for number in 0..<20 { try context.insert(Content.self).size = number }
-        #expect(script.questions == asked)
+        #expect(script.readRequests == asked)
         try await context.save()
     }
 

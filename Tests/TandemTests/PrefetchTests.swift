@@ -36,9 +36,9 @@ import Testing
 
     /// Returns the number of requests that `body` sends.
     private func asked<Result>(_ body: () throws -> Result) rethrows -> (Int, Result) {
-        let before = script.questions
+        let before = script.readRequests
         let result = try body()
-        return (script.questions - before, result)
+        return (script.readRequests - before, result)
     }
 
     private func sizes(_ contents: [ManagedObject]) -> [Int] {
@@ -107,11 +107,11 @@ import Testing
         for try await batch in context.batches(
             for: FetchRequest(Content.self, sort: ["size"]), size: 10, prefetching: ["bucket"])
         {
-            let before = script.questions
+            let before = script.readRequests
             asked.append(before)
             let names = batch.compactMap { $0.bucket?.name }
             #expect(Set(names) == [""])
-            #expect(script.questions == before)
+            #expect(script.readRequests == before)
         }
         #expect(asked.count == 3 && asked[2] - asked[1] <= 2)
     }

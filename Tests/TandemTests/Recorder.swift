@@ -54,13 +54,13 @@ final class Recorder: ListParticipant {
 
     func objects(around object: ObjectReference, _ count: Int) -> [ObjectReference] { [] }
 
-    func noteEdit(_ object: ObjectReference) {}
+    func didEdit(_ object: ObjectReference) {}
 
-    func noteLoaded() {}
+    func didLoad() {}
 
-    func noteLoss() {}
+    func willDiscardData() {}
 
     func stepOverlay() -> Bool { false }
 
-    func noteEnd(_ error: TandemError) {}
+    func didEndConnection(_ error: TandemError) {}
 }

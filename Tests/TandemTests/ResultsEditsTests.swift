@@ -184,13 +184,14 @@ import Testing
         mine.processPendingChanges()
         #expect(own.numberOfObjects == 10_008 && related.numberOfObjects == 10_008)
         var before = (
-            own.follower.list.overlay.placements, related.follower.list.overlay.placements
+            own.follower.list.overlay.placementCount, related.follower.list.overlay.placementCount
         )
         #expect(before == (10_000, 10_000))
         /// Returns how often each list placed an edited object since the last call.
         func placements() -> [Int] {
             let now = (
-                own.follower.list.overlay.placements, related.follower.list.overlay.placements
+                own.follower.list.overlay.placementCount,
+                related.follower.list.overlay.placementCount
             )
             defer { before = now }
             return [now.0 - before.0, now.1 - before.1]

@@ -76,7 +76,7 @@ import Testing
         var shown = ShownList(isSectioned: true)
         let list = SectionedList(sectioned: true, rows: [row(1, "a"), row(2, "b")])
         let report = shown.show(
-            list, changed: [:], isSilent: true, isHeard: true, keepsOld: false)
+            list, changed: [:], isFullFetch: true, hasObserver: true, keepsOld: false)
         guard case .change? = report?.content else {
             Issue.record("the first list is reported")
             return shown
@@ -89,10 +89,10 @@ import Testing
         var shown = shown()
         let same = shown.list
         let report = shown.show(
-            same, changed: [:], isSilent: true, isHeard: true, keepsOld: false)
+            same, changed: [:], isFullFetch: true, hasObserver: true, keepsOld: false)
         guard case .unchanged? = report?.content else { return #expect(Bool(false)) }
         let unheard = shown.show(
-            same, changed: [:], isSilent: true, isHeard: false, keepsOld: false)
+            same, changed: [:], isFullFetch: true, hasObserver: false, keepsOld: false)
         #expect(unheard == nil)
     }
 
@@ -120,7 +120,7 @@ import Testing
         let wrong = SectionedList(
             sectioned: true, rows: [row(1, "a"), row(2, "b"), row(3, "a")])
         let failure = shown.show(
-            wrong, changed: [3: .ownValues], isSilent: false, isHeard: true, keepsOld: false)
+            wrong, changed: [3: .ownValues], isFullFetch: false, hasObserver: true, keepsOld: false)
         guard case .failure? = failure?.content else { return #expect(Bool(false)) }
         #expect(shown.visible.count == 2 && shown.list.outOfOrder != nil)
         let recovery = shown.apply(

@@ -69,10 +69,10 @@ import Testing
         let content = try insert("0", other)
         try await other.save()
         let seen = try #require(try await context.fetch(Content.self).first)
-        script.goAway()
+        script.refuseConnections()
         content.name = "1"
         try await other.save()
-        script.comeBack()
+        script.acceptConnections()
         while seen.name != "1" { await Task.yield() }
         script.cut()
         content.name = "2"

@@ -12,7 +12,7 @@ import TandemWire
 /// State:
 /// - `rows`: the rows that have arrived but are not known to be inserted, each with the hash of all
 ///   rows up to it.
-/// - `sent`, `underWay`: the number of those rows that were sent, and the promises of the answers
+/// - `sent`, `inFlight`: the number of those rows that were sent, and the promises of the answers
 ///   to their chunks.
 /// - `cut`: the end of the chunk after the sent rows, or nil while the chunk may still grow.
 /// - `known`: the daemon's progress, while it is ahead of the rows that have arrived here.
@@ -25,7 +25,7 @@ final class BatchInsertSender {
     private var bytes = 0
     /// The object numbers of the first rows in `rows`; the later rows have none yet.
     var numbers: [ObjectNumber] = []
-    private var underWay: [ReplyPromise<DaemonMessage>] = []
+    private var inFlight: [ReplyPromise<DaemonMessage>] = []
     /// The number of consecutive chunks that failed because the model had changed.
     var modelAttempts = 0
     private var known: BatchPrefix?
@@ -36,7 +36,7 @@ final class BatchInsertSender {
     /// The position of the last transaction.
     private(set) var position: UInt64?
     private var isExhausted = false
-    private var asks: Bool
+    private var mustQueryProgress: Bool
     private var hasEnded = false
 
     /// Creates a batch insert under a new id, or resumes one under an existing id.
@@ -49,7 +49,7 @@ final class BatchInsertSender {
         order = BatchInsertOrder(
             entity: entity, policy: policy, id: id, author: author, context: context,
             chunkBytes: chunkBytes, refusing: refusing, numbering: numbering)
-        asks = mayBeRepeat
+        mustQueryProgress = mayBeRepeat
         arrived = BatchPrefix(
             rows: 0, hash: StableHash(Array(entity.utf8) + [0, policy.rawValue]))
         inserted = arrived
@@ -62,25 +62,25 @@ final class BatchInsertSender {
     var count: Int { inserted.rows }
 
     /// The maximum number of unanswered chunks: one that the daemon inserts, and one in its queue.
-    static let partsUnderWay = 2
+    static let maximumInFlight = 2
 
     /// Whether the next chunk needs more rows and no answer has to be awaited first.
     var wantsMore: Bool {
-        !asks && !isExhausted && cut == nil && underWay.count < Self.partsUnderWay
+        !mustQueryProgress && !isExhausted && cut == nil && inFlight.count < Self.maximumInFlight
     }
 
     /// Whether the next chunk, or the request for the batch's progress, can be sent now.
     var canSend: Bool {
-        if asks { return underWay.isEmpty }
-        if cut == nil { return isExhausted && rows.isEmpty && underWay.isEmpty && !hasEnded }
-        return underWay.count < Self.partsUnderWay
+        if mustQueryProgress { return inFlight.isEmpty }
+        if cut == nil { return isExhausted && rows.isEmpty && inFlight.isEmpty && !hasEnded }
+        return inFlight.count < Self.maximumInFlight
     }
 
     /// Whether all rows are inserted and the daemon knows that the batch is complete.
-    var isDone: Bool { isExhausted && rows.isEmpty && underWay.isEmpty && hasEnded }
+    var isDone: Bool { isExhausted && rows.isEmpty && inFlight.isEmpty && hasEnded }
 
     /// Whether the daemon has yet to report the progress of an earlier attempt.
-    var isUnsettled: Bool { asks }
+    var isUnsettled: Bool { mustQueryProgress }
 
     /// Whether rows of the next chunk lack an object number.
     var lacksNumber: Bool { numbers.count < cut ?? sent }
@@ -97,13 +97,13 @@ final class BatchInsertSender {
     ///
     /// Throws `usage` if the rows differ from those of an earlier attempt.
     func add(_ values: BatchValues) throws(TandemError) {
-        arrived.hash = values.hash(behind: arrived.hash)
+        arrived.hash = values.hash(after: arrived.hash)
         let row = InsertRow(
             number: arrived.rows, values: values, hash: arrived.hash, bytes: values.expectedBytes)
         arrived.rows += 1
-        if let known { return try passOver(row, known) }
+        if let known { return try skip(row, known) }
         rows.append(row)
-        place(rows.count - 1)
+        addToChunk(rows.count - 1)
     }
 
     /// Marks the end of the rows.
@@ -116,7 +116,7 @@ final class BatchInsertSender {
     }
 
     /// Adds a row to the chunk being filled, or ends the chunk before it if the row does not fit.
-    private func place(_ index: Int) {
+    private func addToChunk(_ index: Int) {
         guard cut == nil else { return }
         let isFull =
             index - sent == WireLimits.batchObjects || bytes + rows[index].bytes > order.chunkBytes
@@ -124,14 +124,14 @@ final class BatchInsertSender {
     }
 
     /// Determines the next chunk among the rows that were not sent.
-    private func makePart() {
+    private func markChunkEnd() {
         (cut, bytes) = (nil, 0)
-        for index in sent..<rows.count where cut == nil { place(index) }
+        for index in sent..<rows.count where cut == nil { addToChunk(index) }
         if isExhausted, cut == nil, sent < rows.count { cut = rows.count }
     }
 
     /// Skips a row that the daemon has.
-    private func passOver(
+    private func skip(
         _ row: InsertRow, _ known: BatchPrefix
     ) throws(TandemError) {
         inserted = BatchPrefix(rows: count + 1, hash: row.hash)
@@ -160,7 +160,8 @@ final class BatchInsertSender {
             batchID: order.id, author: order.author, context: order.context, policy: order.policy,
             modelVersion: model.version, entity: entity.tag, first: UInt64(count + sent),
             before: sent > 0 ? rows[sent - 1].hash : inserted.hash,
-            isLast: isExhausted && end == rows.count && !asks, namesRefused: order.refusing != nil,
+            isLast: isExhausted && end == rows.count && !mustQueryProgress,
+            namesRefused: order.refusing != nil,
             after: position ?? 0)
         message.rows.reserveCapacity(end - sent)
         for index in sent..<end {
@@ -181,23 +182,23 @@ final class BatchInsertSender {
 
     /// Records that `count` rows of the next chunk were sent, with the promise of the answer.
     func didSend(_ count: Int, _ reply: ReplyPromise<DaemonMessage>) {
-        underWay.append(reply)
+        inFlight.append(reply)
         sent += count
-        makePart()
+        markChunkEnd()
     }
 
     /// Removes and returns the promise of the answer to the first chunk in flight.
     func dequeueReply() -> ReplyPromise<DaemonMessage>? {
-        underWay.isEmpty ? nil : underWay.removeFirst()
+        inFlight.isEmpty ? nil : inFlight.removeFirst()
     }
 
     /// Whether no chunk is in flight.
-    var isQuiet: Bool { underWay.isEmpty }
+    var isQuiet: Bool { inFlight.isEmpty }
 
     /// Marks all rows that are not inserted as unsent; call it only if no chunk is in flight.
     func sendAgain() {
         sent = 0
-        makePart()
+        markChunkEnd()
     }
 
     // MARK: Answers
@@ -207,7 +208,7 @@ final class BatchInsertSender {
     /// Throws the error that the answer contains. Also throws `unknownOutcome` if the daemon has
     /// fewer rows than before, and `usage` if it has other rows.
     func handle(_ answer: BatchInsertAnswer) throws(TandemError) {
-        asks = false
+        mustQueryProgress = false
         let reached = Int(clamping: answer.rows)
         guard reached >= count else {
             throw TandemError(
@@ -219,27 +220,27 @@ final class BatchInsertSender {
         position = max(position ?? 0, answer.position)
         hasEnded = answer.hasEnded || (isExhausted && reached == 0 && rows.isEmpty)
         drop(min(reached - count, rows.count))
-        try meet(reached, answer.hash)
+        try compareProgress(reached, answer.hash)
         if let error = answer.failure { throw failure(error, at: answer.failedRow) }
     }
 
     /// Removes the first rows, which are inserted now.
-    private func drop(_ gone: Int) {
-        guard gone > 0 else { return }
-        inserted = BatchPrefix(rows: count + gone, hash: rows[gone - 1].hash)
-        rows.removeFirst(gone)
-        numbers.removeFirst(min(gone, numbers.count))
-        if gone <= sent {
-            sent -= gone
-            cut = cut.map { $0 - gone }
+    private func drop(_ dropped: Int) {
+        guard dropped > 0 else { return }
+        inserted = BatchPrefix(rows: count + dropped, hash: rows[dropped - 1].hash)
+        rows.removeFirst(dropped)
+        numbers.removeFirst(min(dropped, numbers.count))
+        if dropped <= sent {
+            sent -= dropped
+            cut = cut.map { $0 - dropped }
         } else {
             sent = 0
-            makePart()
+            markChunkEnd()
         }
     }
 
     /// Compares the daemon's progress with the rows that arrived.
-    private func meet(_ reached: Int, _ hash: StableHash) throws(TandemError) {
+    private func compareProgress(_ reached: Int, _ hash: StableHash) throws(TandemError) {
         if reached > count {
             known = BatchPrefix(rows: reached, hash: hash)
             if isExhausted { throw isOther }
@@ -251,18 +252,18 @@ final class BatchInsertSender {
     /// Continues without the rejected rows; returns false if the batch has to end.
     ///
     /// No chunk may be in flight. The rows are passed to `refusing` before any later row is sent.
-    func leaveOut(_ refused: [BatchRefusal]) throws -> Bool {
+    func removeRejected(_ refused: [BatchRefusal]) throws -> Bool {
         guard let refusing = order.refusing, !refused.isEmpty else { return false }
-        let places = refused.map { Int(clamping: $0.row) - count }
-        guard places.allSatisfy(rows.indices.contains) else { return false }
-        try refusing(zip(places, refused).map { (rows[$0].number, $1.error) })
-        let gone = Set(places)
-        let kept = rows.indices.filter { !gone.contains($0) }
+        let indexes = refused.map { Int(clamping: $0.row) - count }
+        guard indexes.allSatisfy(rows.indices.contains) else { return false }
+        try refusing(zip(indexes, refused).map { (rows[$0].number, $1.error) })
+        let rejected = Set(indexes)
+        let kept = rows.indices.filter { !rejected.contains($0) }
         numbers = kept.filter(numbers.indices.contains).map { numbers[$0] }
         rows = kept.map { rows[$0] }
         arrived.hash = inserted.hash
         for index in rows.indices {
-            arrived.hash = rows[index].values.hash(behind: arrived.hash)
+            arrived.hash = rows[index].values.hash(after: arrived.hash)
             rows[index].hash = arrived.hash
         }
         // If the end of the batch was sent, it was in the chunk with the rejected rows: send it
@@ -275,8 +276,8 @@ final class BatchInsertSender {
     /// Returns the error with the row's index among all rows.
     func failure(_ error: TandemError, at row: UInt64?) -> TandemError {
         guard let row else { return error }
-        let place = Int(clamping: row) - count
-        let number = rows.indices.contains(place) ? rows[place].number : Int(clamping: row)
+        let index = Int(clamping: row) - count
+        let number = rows.indices.contains(index) ? rows[index].number : Int(clamping: row)
         var error = error
         error.row = number
         error.message = "row \(number): \(error.message)"
@@ -334,7 +335,7 @@ extension BatchValues {
     /// Returns the hash of the rows up to this one, given the hash of the rows before it.
     ///
     /// The result is the same in every process and under every model.
-    fileprivate func hash(behind before: StableHash) -> StableHash {
+    fileprivate func hash(after before: StableHash) -> StableHash {
         var writer = ByteWriter()
         writer.uint64(before.first)
         writer.uint64(before.second)

@@ -29,7 +29,7 @@ extension DaemonCalls {
         let (message, problem) = try work.message(model)
         if let problem, message.rows.isEmpty {
             guard work.isQuiet else { return try await receiveAnswer(of: work) }
-            if try work.leaveOut([problem]) { return }
+            if try work.removeRejected([problem]) { return }
             throw work.failure(problem.error, at: problem.row)
         }
         try work.reportNumbers(message.rows.count)
@@ -53,7 +53,7 @@ extension DaemonCalls {
             try work.handle(answer)
         } catch let error as TandemError {
             await receiveAll(of: work)
-            if try work.leaveOut(refused) { return }
+            if try work.removeRejected(refused) { return }
             guard error.code == .schemaMismatch,
                 work.modelAttempts + 1 < connection.limits.modelAttempts
             else { throw error }

@@ -129,7 +129,7 @@ enum NetEffect {
 
         /// The net change of a link: a removal if the link existed before, and an addition if it
         /// exists after.
-        struct Stay {
+        struct LinkChangePair {
             var before: LinkChange?
             var after: LinkChange?
 
@@ -141,7 +141,7 @@ enum NetEffect {
         }
 
         var change: Change
-        var links: [End: Stay] = [:]
+        var links: [End: LinkChangePair] = [:]
         var slots: Set<Int> = []
 
         init(_ change: Change) {
@@ -154,9 +154,9 @@ enum NetEffect {
             for link in more {
                 let end = End(slot: link.slot, target: link.target)
                 slots.insert(link.slot)
-                var stay = links[end] ?? Stay(before: link.isAdded ? nil : link)
-                stay.after = link.isAdded ? link : nil
-                links[end] = stay.changes.isEmpty ? nil : stay
+                var pair = links[end] ?? LinkChangePair(before: link.isAdded ? nil : link)
+                pair.after = link.isAdded ? link : nil
+                links[end] = pair.changes.isEmpty ? nil : pair
             }
         }
 

@@ -13,9 +13,9 @@ public struct SaveGap: Hashable, Sendable {
     /// Returns the part of the gap after the last reported position, or nil if that part is empty.
     ///
     /// The position belongs to the log of ``through``.
-    func left(after told: UInt64) -> SaveGap? {
+    func left(after position: UInt64) -> SaveGap? {
         guard after.isComparable(with: through) else { return self }
-        guard told < through.number else { return nil }
-        return SaveGap(after: after.at(max(after.number, told)), through: through)
+        guard position < through.number else { return nil }
+        return SaveGap(after: after.at(max(after.number, position)), through: through)
     }
 }

@@ -14,7 +14,7 @@ import TandemWire
 final class ChunkReader: Sendable {
     private struct Guarded {
         /// The chunks that have arrived but have not been consumed.
-        var parts: Deque<FetchedChunk> = []
+        var chunks: Deque<FetchedChunk> = []
         /// The number of objects still to come; nil if no chunked answer has begun or the answer
         /// was discarded.
         var left: Int?
@@ -73,7 +73,7 @@ final class ChunkReader: Sendable {
             guard part.count > 0, rest >= 0, part.hasMore == (rest > 0), guarded.fits(part) else {
                 throw TandemError.unexpectedAnswer("the number of objects")
             }
-            guarded.parts.append(part)
+            guarded.chunks.append(part)
             guarded.left = rest
             return (guarded.removeWaiter(), true)
         }
@@ -95,7 +95,7 @@ final class ChunkReader: Sendable {
     // MARK: Taking chunks
 
     /// Discards the rest of the answer.
-    func discard() { guarded.withLock { ($0.left, $0.parts) = (nil, []) } }
+    func discard() { guarded.withLock { ($0.left, $0.chunks) = (nil, []) } }
 
     /// Whether the connection was lost before the last chunk arrived.
     var isLost: Bool { guarded.withLock { $0.isLost } }
@@ -106,7 +106,7 @@ final class ChunkReader: Sendable {
     func next() throws(TandemError) -> Next {
         try guarded.withLock { guarded throws(TandemError) in
             if let error = guarded.error { throw error }
-            if !guarded.parts.isEmpty { return .part(guarded.parts.removeFirst()) }
+            if !guarded.chunks.isEmpty { return .part(guarded.chunks.removeFirst()) }
             guard let left = guarded.left, left > 0 else { return .end }
             let waiter = ReplyPromise<Void>()
             guarded.waiter = waiter

@@ -6,12 +6,12 @@ extension Connection {
     /// Sends a request and awaits its answer, or fails with `cancelled` if the task is cancelled
     /// first.
     ///
-    /// Only read-only requests (``ClientMessage/isQuestion``) are cancelled; the daemon then stops
+    /// Only read-only requests (``ClientMessage/isReadOnly``) are cancelled; the daemon then stops
     /// working on them. Any other request is awaited until it is answered.
     func answerUnlessCancelled(
         _ message: ClientMessage, at position: Position? = nil
     ) async -> Result<DaemonMessage, TandemError> {
-        guard message.isQuestion else { return await submit(message, at: position).value() }
+        guard message.isReadOnly else { return await submit(message, at: position).value() }
         // The cancellation handler would be called as well, but only after the request was sent.
         guard !Task.isCancelled else { return .failure(.givenUp) }
         let reply = submit(message, at: position)

@@ -18,7 +18,7 @@ struct ReceivedBatch {
     /// The change in the connection's state, if there was one.
     var event: ConnectionEvent?
     /// Changes between writable and read-only.
-    var abilities: [ConnectionEvent] = []
+    var readOnlyEvents: [ConnectionEvent] = []
     /// The model that took effect, if it differs from the last one.
     var model: (hash: StableHash, position: Position)?
 }
@@ -51,12 +51,12 @@ extension Connection {
         throws(TandemError)
     {
         switch message {
-        case .welcome(let welcome): try welcomed(welcome, &received)
-        case .transaction(let push): try pushed(push, &received)
-        case .progress(let push): try progressed(push, &received)
-        case .state(let push): stated(push, &received)
+        case .welcome(let welcome): try handleWelcome(welcome, &received)
+        case .transaction(let push): try handlePush(push, &received)
+        case .progress(let push): try handleProgress(push, &received)
+        case .state(let push): handleState(push, &received)
         case .failure(let error) where id == 0: throw error
-        default: try answered(message, id: id, &received)
+        default: try handleAnswer(message, id: id, &received)
         }
     }
 
@@ -67,7 +67,7 @@ extension Connection {
             for transaction in received.transactions { payloads.publish(transaction, model) }
         }
         if let event = received.event { payloads.publish(event) }
-        for event in received.abilities { payloads.publish(event) }
+        for event in received.readOnlyEvents { payloads.publish(event) }
         if let (hash, position) = received.model { payloads.notify(.model(hash, position)) }
         for answer in received.answers { answer.reply.resolve(answer.outcome) }
         if !received.sessions.isEmpty, let session = knownSession {
@@ -87,7 +87,7 @@ extension Connection {
 
     // MARK: Pushes
 
-    private func pushed(_ push: TransactionPush, _ received: inout ReceivedBatch)
+    private func handlePush(_ push: TransactionPush, _ received: inout ReceivedBatch)
         throws(TandemError)
     {
         let encoded = push.transaction
@@ -109,7 +109,7 @@ extension Connection {
         received.moved = true
     }
 
-    private func progressed(_ push: ProgressPush, _ received: inout ReceivedBatch)
+    private func handleProgress(_ push: ProgressPush, _ received: inout ReceivedBatch)
         throws(TandemError)
     {
         try state.withLock { state throws(TandemError) in
@@ -119,7 +119,7 @@ extension Connection {
         received.moved = true
     }
 
-    private func stated(_ push: StatePush, _ received: inout ReceivedBatch) {
+    private func handleState(_ push: StatePush, _ received: inout ReceivedBatch) {
         state.withLock { updateState(isReadOnly: push.isReadOnly, push.reason, &$0, &received) }
     }
 
@@ -131,7 +131,7 @@ extension Connection {
         state.daemon.isReadOnly = isReadOnly
         guard var event = event(isReadOnly ? .readOnly : .writable, state) else { return }
         event.reason = reason
-        received.abilities.append(event)
+        received.readOnlyEvents.append(event)
     }
 
     /// Validates the changes of a transaction; a new model takes effect for all later messages.
@@ -165,7 +165,9 @@ extension Connection {
 
     // MARK: Welcome and answers
 
-    private func welcomed(_ welcome: Welcome, _ received: inout ReceivedBatch) throws(TandemError) {
+    private func handleWelcome(_ welcome: Welcome, _ received: inout ReceivedBatch)
+        throws(TandemError)
+    {
         var model: CompiledModel?
         if let bytes = welcome.model { model = try Self.model(bytes) }
         try state.withLock { state throws(TandemError) in
@@ -214,7 +216,7 @@ extension Connection {
 
     private func becomeReady(_ state: inout ConnectionState, _ received: inout ReceivedBatch) {
         guard state.isReady else { return }
-        state.trouble.lastError = nil
+        state.disconnection.lastError = nil
         received.sessions += state.sessionWaiters.map(\.reply)
         state.sessionWaiters.removeAll()
         received.moved = true
@@ -226,7 +228,7 @@ extension Connection {
         state.dispatchQueue()
     }
 
-    private func answered(
+    private func handleAnswer(
         _ message: DaemonMessage, id: UInt32, _ received: inout ReceivedBatch
     ) throws(TandemError) {
         try state.withLock { state throws(TandemError) in
@@ -319,7 +321,7 @@ extension Connection {
         let (event, givenUp) = state.withLock { state -> (ConnectionEvent?, [PendingRequest]) in
             let wasReady = state.isReady
             state.loseSocket()
-            state.trouble.lastError = error
+            state.disconnection.lastError = error
             let givenUp = state.requeue(deadline: end, attempts: attempts)
             return (wasReady ? self.event(.lost, state) : nil, givenUp)
         }
@@ -344,7 +346,7 @@ extension Connection {
     func expire() {
         let now = clock.monotonicNanoseconds
         let (late, reason) = state.withLock { state in
-            (state.expired(at: now, limits), state.trouble.lastError)
+            (state.expired(at: now, limits), state.disconnection.lastError)
         }
         for request in late.requests { request.fail(tooLate(request, reason)) }
         let error = reason ?? TandemError(.disconnected, noAnswer)

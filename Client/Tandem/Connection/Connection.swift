@@ -89,11 +89,11 @@ final class Connection: Sendable {
 
     // MARK: Requests
 
-    /// Sends a request and blocks until its answer arrives, or only the head if `parts` is given.
+    /// Sends a request and blocks until its answer arrives, or only the head if `chunks` is given.
     func answer(
-        _ message: ClientMessage, into parts: ChunkReader? = nil, at position: Position? = nil
+        _ message: ClientMessage, into chunks: ChunkReader? = nil, at position: Position? = nil
     ) -> Result<DaemonMessage, TandemError> {
-        answer(of: send(message, into: parts, at: position), spins: message.isQuestion)
+        answer(of: send(message, into: chunks, at: position), spins: message.isReadOnly)
     }
 
     /// Blocks until the answer to a sent request arrives.
@@ -111,9 +111,9 @@ final class Connection: Sendable {
     ///
     /// Throws the error that ended the answer early. After the loss of the connection
     /// (``ChunkReader/isLost``), repeat the request.
-    func next(of parts: ChunkReader) throws(TandemError) -> FetchedChunk? {
+    func next(of chunks: ChunkReader) throws(TandemError) -> FetchedChunk? {
         while true {
-            switch try parts.next() {
+            switch try chunks.next() {
             case .part(let part): return part
             case .end: return nil
             // The next call to `next()` throws the error.
@@ -146,7 +146,7 @@ final class Connection: Sendable {
     }
 
     /// Whether the thread need not read: no answer is outstanding, and pushes have no listener.
-    private var isQuiet: Bool { state.withLock { $0.expectsNothing } && !payloads.hasEars }
+    private var isQuiet: Bool { state.withLock { $0.expectsNothing } && !payloads.hasNoticeReceivers }
 
     /// Makes the connection's thread read, whether or not a caller waits for an answer.
     func listen() { state.withLock { $0.io.inbound }?.demand() }
@@ -171,7 +171,7 @@ final class Connection: Sendable {
     /// With a position, the request fails with `historyExpired` once the daemon has another log or
     /// epoch than the position, also if it is sent again after a reconnection.
     func send(
-        _ message: ClientMessage, into parts: ChunkReader? = nil, at position: Position? = nil
+        _ message: ClientMessage, into chunks: ChunkReader? = nil, at position: Position? = nil
     ) -> ReplyPromise<DaemonMessage> {
         let reply = ReplyPromise<DaemonMessage>()
         let (refusal, isIdle) = state.withLock { state -> (TandemError?, Bool) in
@@ -180,7 +180,7 @@ final class Connection: Sendable {
             state.submit(
                 PendingRequest(
                     message: message, reply: reply, deadline: deadline(after: wait),
-                    position: position, chunkReader: parts))
+                    position: position, chunkReader: chunks))
             return (nil, state.phase == .idle)
         }
         if let refusal { reply.resolve(.failure(refusal)) }

@@ -94,7 +94,7 @@ struct ConnectionState: Sendable {
     var ring: RecentTransactions
     var interests: Set<EntityTag> = []
     var leases = LeasedNumbers()
-    var trouble = ConnectionTrouble()
+    var disconnection = Disconnection()
     var pins = PinnedPositions()
     var receivers: [any PushReceiver] = []
     var daemon = KnownDaemon()
@@ -212,7 +212,7 @@ struct ConnectionState: Sendable {
         var late = requests.removeAll { isOver($0.deadline) }
         late += queue.filter { isOver($0.deadline) }
         queue.removeAll { isOver($0.deadline) }
-        let hasFailed = phase != .ready && trouble.lastError != nil
+        let hasFailed = phase != .ready && disconnection.lastError != nil
         func isLate(_ waiter: SessionWaiter) -> Bool {
             isOver(waiter.deadline) || (hasFailed && !waiter.isPatient)
         }
@@ -224,7 +224,7 @@ struct ConnectionState: Sendable {
     /// Returns the daemon's absence, which shortens the waits of callers; nil if a daemon was
     /// found.
     func absence(_ limits: ClientLimits) -> Absence? {
-        guard session == nil, let start = trouble.absentSince else { return nil }
+        guard session == nil, let start = disconnection.absentSince else { return nil }
         return Absence(since: start, limits)
     }
 

@@ -80,7 +80,7 @@ final class ConnectionThread {
     private func connect() throws -> Socket {
         do {
             let socket = try connection.transport.connect()
-            connection.state.withLock { $0.trouble.absentSince = nil }
+            connection.state.withLock { $0.disconnection.absentSince = nil }
             return socket
         } catch let error as TandemError where error.code == .denied && hasBeenConnected {
             // A restarted daemon may set its socket's mode a moment after the socket appears, so a
@@ -89,7 +89,7 @@ final class ConnectionThread {
         } catch {
             let now = connection.clock.monotonicNanoseconds
             connection.state.withLock { state in
-                state.trouble.absentSince = state.trouble.absentSince ?? now
+                state.disconnection.absentSince = state.disconnection.absentSince ?? now
             }
             throw error
         }

@@ -28,7 +28,7 @@ final class InboundReader: Sendable {
         /// leaves unread.
         var isDemanded = false
         /// The interest that was last set in the poller.
-        var shown = Interest.read
+        var registeredInterest = Interest.read
 
         var interest: Interest {
             let reads: Interest = isCallers || isQuiet ? [] : .read
@@ -79,7 +79,7 @@ final class InboundReader: Sendable {
             guard !turn.isCallers else { return false }
             turn.isCallers = true
             turn.isDemanded = false
-            show(&turn)
+            updatePollerInterest(&turn)
             return true
         }
         if isMine { reading.withLock { _ in } }
@@ -92,7 +92,7 @@ final class InboundReader: Sendable {
         turn.withLock { turn in
             turn.isCallers = false
             turn.isQuiet = isQuiet && !turn.isDemanded
-            show(&turn)
+            updatePollerInterest(&turn)
         }
     }
 
@@ -103,7 +103,7 @@ final class InboundReader: Sendable {
         turn.withLock { turn in
             turn.isDemanded = true
             turn.isQuiet = false
-            show(&turn)
+            updatePollerInterest(&turn)
         }
     }
 
@@ -112,17 +112,17 @@ final class InboundReader: Sendable {
         turn.withLock { turn in
             guard waits != turn.waitsForRoom else { return }
             turn.waitsForRoom = waits
-            show(&turn)
+            updatePollerInterest(&turn)
         }
     }
 
     /// Updates the poller's interest.
     ///
     /// An error is ignored: it means that the connection has ended, which the next read detects.
-    private func show(_ turn: inout ReaderRole) {
-        guard turn.interest != turn.shown else { return }
-        turn.shown = turn.interest
-        try? watch.set(turn.shown)
+    private func updatePollerInterest(_ turn: inout ReaderRole) {
+        guard turn.interest != turn.registeredInterest else { return }
+        turn.registeredInterest = turn.interest
+        try? watch.set(turn.registeredInterest)
     }
 
     // MARK: Reading
@@ -133,14 +133,14 @@ final class InboundReader: Sendable {
     /// Does nothing while a caller is reading, because bytes read here would not wake the caller.
     /// An error ends the connection, and every later call throws it again.
     func drain(_ connection: Connection) throws -> Bool {
-        let (isOpen, isLitter) = try reading.withLock { reading in
+        let (isOpen, shouldTrimHeap) = try reading.withLock { reading in
             let isOpen = try drain(connection, &reading)
             let bound = connection.limits.releaseBytes
             guard bound > 0, reading.bytes >= bound else { return (isOpen, false) }
             reading.bytes = 0
             return (isOpen, true)
         }
-        if isLitter { ThisProcess.releaseMemory() }
+        if shouldTrimHeap { ThisProcess.releaseMemory() }
         return isOpen
     }
 

@@ -34,7 +34,7 @@ struct KnownDaemon: Sendable {
 }
 
 /// The reasons why there is no connection.
-struct ConnectionTrouble: Sendable {
+struct Disconnection: Sendable {
     /// The time when the socket was first found without a daemon; nil while a daemon listens.
     ///
     /// In nanoseconds of the monotonic clock.

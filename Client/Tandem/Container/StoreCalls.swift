@@ -70,8 +70,8 @@ struct StoreCalls {
     }
 
     func cancel(request: UInt32, ofClient id: UInt64) async throws -> Bool {
-        let question = ClientMessage.disconnect(client: id, request: request)
-        guard case .disconnected(let wasThere) = try await answer(to: question) else {
+        let message = ClientMessage.disconnect(client: id, request: request)
+        guard case .disconnected(let wasThere) = try await answer(to: message) else {
             throw TandemError.unexpectedAnswer("the request")
         }
         return wasThere

@@ -36,7 +36,9 @@ final class ChangeReporter: StatefulPart {
     /// until the merge is complete.
     func notifyObservers(of number: ObjectNumber, _ slots: PropertyMask? = nil) {
         guard hasObservers(of: number) else { return }
-        if family.keeps(ObserverNotice(context: context, number: number, slots: slots)) { return }
+        if family.deferIfMerging(ObserverNotice(context: context, number: number, slots: slots)) {
+            return
+        }
         observed.willChange(number, slots)
         observed.didChange(number, slots)
         notifyChildren(of: number, slots)
@@ -60,7 +62,7 @@ final class ChangeReporter: StatefulPart {
             child.reporter.touch(record, .refresh)
         }
         listUpdater.didEdit(record.reference)
-        if changes.isHeard {
+        if changes.hasObservers {
             changes.touch(record, reason)
             scheduleReport()
         } else if !participants.isEmpty {
@@ -73,7 +75,7 @@ final class ChangeReporter: StatefulPart {
     /// `own` is the context's save in flight, whose transaction may be part of the group.
     func touch(_ group: MergedGroup, besides own: InFlightSave?) {
         for child in children { child.reporter.touch(group, besides: own) }
-        guard changes.isHeard, let model = session?.model else { return }
+        guard changes.hasObservers, let model = session?.model else { return }
         let others = group.transactions.lazy.filter { own?.isMade(by: $0) != true }
         let foreign = Set(others.flatMap(\.changes).map(\.object.number))
         let edited = Set(own?.records.map(\.reference.number) ?? [])
@@ -102,7 +104,7 @@ final class ChangeReporter: StatefulPart {
     /// Applies edits to lists, and reports pending changes.
     func processPendingChanges() {
         listUpdater.stepOverlays()
-        guard changes.isHeard, !changes.isEmpty, !changes.isNotifying else { return }
+        guard changes.hasObservers, !changes.isEmpty, !changes.isNotifying else { return }
         let change = changes.drain(at: context.position)
         if change.isEmpty { return }
         changes.notify(change, limit: core.limits.bufferedPayloads)

@@ -80,7 +80,7 @@ package final class ContainerCore: Sendable {
     }
 
     /// Registers a class that a caller used, unless its entity already has a class.
-    func learn(_ type: any ManagedEntity.Type) {
+    func registerIfNeeded(_ type: any ManagedEntity.Type) {
         classes.withLock { classes in
             guard classes.types[type.entity.name] == nil else { return }
             classes.types[type.entity.name] = type

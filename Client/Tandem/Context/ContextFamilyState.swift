@@ -88,10 +88,10 @@ final class ContextFamilyState {
 
     /// Defers notices until ``drainNotices()``, because an observer could otherwise read a partly
     /// applied merge.
-    func holdNotices() { notices = notices ?? [] }
+    func deferNotices() { notices = notices ?? [] }
 
     /// Stores a notice and returns true if notices are being deferred.
-    func keeps(_ notice: @autoclosure () -> ObserverNotice) -> Bool {
+    func deferIfMerging(_ notice: @autoclosure () -> ObserverNotice) -> Bool {
         guard notices != nil else { return false }
         notices?.append(notice())
         return true

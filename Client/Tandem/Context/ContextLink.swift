@@ -10,7 +10,7 @@ final class ContextLink: PushReceiver {
     let actor: (any Actor)?
     private let isOfMainActor: Bool
     private let isScheduled = Atomic<Bool>(false)
-    private let standing = Atomic<UInt64>(0)
+    private let mergedPosition = Atomic<UInt64>(0)
     /// Whether a context without an actor has work that waits for its next operation.
     private let hasWaitingWork = Atomic<Bool>(false)
     // Guard: set once on the actor before the link is attached, and read on the actor only.
@@ -26,8 +26,8 @@ final class ContextLink: PushReceiver {
     /// The value may be slightly out of date. It only determines which transactions the connection
     /// may drop.
     var merged: UInt64 {
-        get { standing.load(ordering: .relaxed) }
-        set { standing.store(newValue, ordering: .relaxed) }
+        get { mergedPosition.load(ordering: .relaxed) }
+        set { mergedPosition.store(newValue, ordering: .relaxed) }
     }
 
     /// Schedules a merge of received transactions; further signals before it runs are coalesced.

@@ -40,7 +40,7 @@ struct ContextReader: GraphReader {
         let pending = edited.lazy.flatMap { $0.record.pending.values.map(\.value) }
         for case .string(let edited) in pending where edited.utf8.count == text.length {
             let content = Array(edited.utf8)
-            if text.blob.stands(for: content) { return content }
+            if text.blob.isReference(to: content) { return content }
         }
         return nil
     }

@@ -45,14 +45,14 @@ struct DaemonCalls {
 
     /// Sends a request and returns its answer.
     ///
-    /// If the operation blocks and `parts` is not nil, only the head of a chunked answer is
-    /// returned, and `parts` receives the chunks.
+    /// If the operation blocks and `chunks` is not nil, only the head of a chunked answer is
+    /// returned, and `chunks` receives the chunks.
     func answer(
-        to message: ClientMessage, into parts: ChunkReader? = nil
+        to message: ClientMessage, into chunks: ChunkReader? = nil
     ) async throws -> Result<DaemonMessage, TandemError> {
         let answer =
             switch waiting {
-            case .blocking: connection.answer(message, into: parts)
+            case .blocking: connection.answer(message, into: chunks)
             case .suspending: await connection.answerAsync(message)
             case .cancellable: await connection.answerUnlessCancelled(message)
             case .suspendingWhile(let isWanted):
@@ -66,10 +66,10 @@ struct DaemonCalls {
     ///
     /// Throws the error of a failed request, and `storage` if `read` returns nil.
     func answer<Answer>(
-        to message: ClientMessage, into parts: ChunkReader? = nil,
+        to message: ClientMessage, into chunks: ChunkReader? = nil,
         as read: (DaemonMessage) -> Answer?
     ) async throws -> Answer {
-        let answer = try await answer(to: message, into: parts).get()
+        let answer = try await answer(to: message, into: chunks).get()
         guard let value = read(answer) else { throw TandemError.unexpectedAnswer("a request") }
         return value
     }

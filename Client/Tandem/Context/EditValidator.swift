@@ -42,7 +42,7 @@ struct EditValidator: ContextPart {
         }
         guard let value = record.value(property.slot) else { return nil }
         if property.relationship != nil {
-            return value.isNull ? CompiledProperty.leadsNowhere : nil
+            return value.isNull ? CompiledProperty.missingObjectMessage : nil
         }
         return property.problem(with: value, content: { loader.cachedContent(of: $0) })
     }

@@ -45,7 +45,7 @@ struct Edits {
     }
 
     /// The effect of a change on a context's list of edited objects.
-    enum Effect { case none, first, gone }
+    enum Effect { case none, first, lastRemoved }
 
     /// Applies a change to everything but the serial; returns whether the object gained its first
     /// edits or lost its last.
@@ -53,7 +53,7 @@ struct Edits {
         let before = serial
         change(&self)
         serial = before
-        if isEmpty { return before == 0 ? .none : .gone }
+        if isEmpty { return before == 0 ? .none : .lastRemoved }
         return before == 0 ? .first : .none
     }
 
@@ -166,8 +166,8 @@ struct SlotValues: Sequence {
         get { items.first { $0.key == slot }?.value }
         set {
             let index = index(forSlot: slot)
-            let isThere = index < items.count && items[index].key == slot
-            switch (newValue, isThere) {
+            let isPresent = index < items.count && items[index].key == slot
+            switch (newValue, isPresent) {
             case (let value?, true): items[index].value = value
             case (let value?, false):
                 if items.isEmpty { items.reserveCapacity(4) }

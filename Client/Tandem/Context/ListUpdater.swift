@@ -12,7 +12,7 @@ final class ListUpdater: StatefulPart {
     /// removed.
     func didEdit(_ object: ObjectReference) {
         if parent == nil, participants.isEmpty { return }
-        participants.forEachList { $0.noteEdit(object) }
+        participants.forEachList { $0.didEdit(object) }
     }
 
     /// Invalidates objects in the overlays of lists, and schedules an update, after edits ended
@@ -45,7 +45,7 @@ final class ListUpdater: StatefulPart {
         // automatically. Its lists show the stored rows until the next request.
         guard !wanted.isEmpty, isFollowing else { return }
         guard (try? await loader.load(wanted.sorted(), suspendingCalls)) != nil else { return }
-        participants.forEachList { $0.noteLoaded() }
+        participants.forEachList { $0.didLoad() }
         stepOverlays()
     }
 
@@ -75,7 +75,7 @@ final class ListUpdater: StatefulPart {
     private func fill(_ calls: DaemonCalls) async throws {
         for attempt in 1... {
             try reads.checkAttempt(attempt)
-            guard let session, let now = connection.knownSession, pins.isHere(now),
+            guard let session, let now = connection.knownSession, pins.isSameLog(now),
                 let short = participants.lists.first(where: \.needsRefill)
             else { return }
             let group = MergedGroup(
@@ -86,7 +86,7 @@ final class ListUpdater: StatefulPart {
             try await pin?.acquire(at: start, calls)
             let result = try await loggedAnswer(to: .fetch(fetch), calls)
             guard case .fetched(let answer) = try result.get(), merged == start,
-                family.pin === pin, let now = connection.knownSession, pins.isHere(now)
+                family.pin === pin, let now = connection.knownSession, pins.isSameLog(now)
             else { return }
             short.receive(.success(ListAnswer(answer, of: fetch)), for: fetch)
             applier.apply(group, verdicts: [:])

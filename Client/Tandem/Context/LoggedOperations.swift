@@ -25,10 +25,10 @@ extension ContextPart {
     ///
     /// The request is logged as a fetch at the position before the merge.
     func loggedAnswer(
-        to message: ClientMessage, into parts: ChunkReader? = nil, _ calls: DaemonCalls
+        to message: ClientMessage, into chunks: ChunkReader? = nil, _ calls: DaemonCalls
     ) async throws -> Result<DaemonMessage, TandemError> {
         let start = log?.now
-        let answer = try await calls.answer(to: message, into: parts)
+        let answer = try await calls.answer(to: message, into: chunks)
         if let log, let start, log.logs(.fetch) {
             let position = [("position", "\(merged)")]
             log.add(.fetch, context.name, since: start, position + message.loggedFields(answer))

@@ -16,7 +16,7 @@ struct MergeApplier: ContextPart {
         guard session != nil, group.to >= merged else { return }
         let start = log?.now ?? 0
         reporter.touch(group, besides: saving.inFlight)
-        family.holdNotices()
+        family.deferNotices()
         family.advance(to: group.to)
         saving.completeInFlight(from: group)
         var touched: [ObserverNotice] = []
@@ -137,16 +137,16 @@ struct MergeApplier: ContextPart {
     func restart(in now: ServerState, at position: UInt64) {
         participants.deliver()
         let start = log?.now ?? 0
-        participants.forEachList { $0.noteLoss() }
+        participants.forEachList { $0.willDiscardData() }
         let from = merged
-        let isOtherLog = !pins.isHere(now)
+        let isOtherLog = !pins.isSameLog(now)
         let missed = missed(now, at: position)
         if missed?.left(after: isOtherLog ? 0 : family.reported) != nil {
             family.payloads.interrupt()
         }
         for record in graph where record.object != nil { reporter.touch(record, .invalidation) }
         let before = session?.model
-        family.holdNotices()
+        family.deferNotices()
         family.enter(now, at: position)
         if let before, before !== now.model {
             graph.rebind(ModelTranslation(from: before, to: now.model))
@@ -169,7 +169,7 @@ struct MergeApplier: ContextPart {
     private func missed(_ now: ServerState, at position: UInt64) -> SaveGap? {
         guard let session else { return nil }
         let all = SaveGap(after: session.position(merged), through: now.position(position))
-        if pins.isHere(now), position <= merged { return nil }
+        if pins.isSameLog(now), position <= merged { return nil }
         // The ring can't have all transactions up to a position after the session's.
         guard session.generation == now.generation, position <= now.position,
             case .transactions(let skipped) = connection.recent(

@@ -107,8 +107,8 @@ struct MergeEngine: ContextPart {
         guard !group.changes.isEmpty, lists.contains(where: { $0.needs(group) }) else {
             return applier.apply(group, verdicts: [:])
         }
-        let askers = lists.filter { $0.verdictItem != nil }
-        let request = VerdictRequest(from: merged, items: askers.compactMap(\.verdictItem))
+        let queryingLists = lists.filter { $0.verdictItem != nil }
+        let request = VerdictRequest(from: merged, items: queryingLists.compactMap(\.verdictItem))
         let result = try await loggedAnswer(to: .verdicts(request), calls)
         guard merged == group.from, self.session?.generation == session.generation,
             family.pin == nil
@@ -119,7 +119,7 @@ struct MergeEngine: ContextPart {
         case .failure(let error) where !error.isTransient:
             try await evaluateOneByOne(
                 group, Repositioning(context, to: group.to).asking(pins.queries), calls)
-        case .success(.verdicts(let answer)): try await merge(group, answer, askers, calls)
+        case .success(.verdicts(let answer)): try await merge(group, answer, queryingLists, calls)
         case .success: throw TandemError.unexpectedAnswer("verdicts")
         case .failure(let error): throw error
         }
@@ -127,10 +127,10 @@ struct MergeEngine: ContextPart {
 
     /// Extends a group to the position of its verdicts and merges it.
     func merge(
-        _ group: MergedGroup, _ answer: Verdicts, _ askers: [any ListParticipant],
+        _ group: MergedGroup, _ answer: Verdicts, _ queryingLists: [any ListParticipant],
         _ calls: DaemonCalls
     ) async throws {
-        guard let before = session, answer.items.count == askers.count,
+        guard let before = session, answer.items.count == queryingLists.count,
             answer.position >= group.to
         else { throw TandemError.unexpectedAnswer("verdicts") }
         let more = try await collect(
@@ -146,7 +146,9 @@ struct MergeEngine: ContextPart {
                 from: group.from, to: answer.position, transactions: group.transactions + more,
                 model: session.model)
         var verdicts: [ObjectIdentifier: [Verdict]] = [:]
-        for (asker, item) in zip(askers, answer.items) { verdicts[ObjectIdentifier(asker)] = item }
+        for (list, item) in zip(queryingLists, answer.items) {
+            verdicts[ObjectIdentifier(list)] = item
+        }
         try graph.check(answer.items.flatMap { $0.map(\.object) })
         try graph.checkRows(answer.related)
         if try await refill(for: whole, verdicts, calls) {
@@ -175,18 +177,18 @@ struct MergeEngine: ContextPart {
     ) async throws {
         let generation = session?.generation
         for attempt in 1... {
-            let parts = fetch.kind == .list ? ChunkReader() : nil
-            let result = try await loggedAnswer(to: .fetch(fetch), into: parts, calls)
+            let chunks = fetch.kind == .list ? ChunkReader() : nil
+            let result = try await loggedAnswer(to: .fetch(fetch), into: chunks, calls)
             guard session?.generation == generation, family.pin == nil else {
-                parts?.discard()
+                chunks?.discard()
                 return try await merge(through: target, calls)
             }
-            switch try listAnswer(result, of: fetch, parts) {
+            switch try listAnswer(result, of: fetch, chunks) {
             case .success(let fetched):
                 list.receive(.success(fetched), for: fetch)
                 return try await merge(through: max(target, fetched.answer.position), calls)
             case .failure(let error):
-                if parts?.isLost ?? false, attempt < core.limits.requestAttempts { continue }
+                if chunks?.isLost ?? false, attempt < core.limits.requestAttempts { continue }
                 if error.isTransient { throw error }
                 list.receive(.failure(error), for: fetch)
                 list.deliver()
@@ -208,12 +210,12 @@ struct MergeEngine: ContextPart {
 
     /// Assembles the answer to a fetch; throws for an answer of another kind.
     private func listAnswer(
-        _ result: Result<DaemonMessage, TandemError>, of fetch: Fetch, _ parts: ChunkReader?
+        _ result: Result<DaemonMessage, TandemError>, of fetch: Fetch, _ chunks: ChunkReader?
     ) throws -> Result<ListAnswer, TandemError> {
         switch result {
         case .success(.fetched(let head)):
             Result { () throws(TandemError) in
-                try ListAnswer(head, of: fetch, parts, from: connection)
+                try ListAnswer(head, of: fetch, chunks, from: connection)
             }
         case .success: throw TandemError.unexpectedAnswer("a request")
         case .failure(let error): .failure(error)
@@ -232,11 +234,11 @@ struct MergeEngine: ContextPart {
     ) async throws {
         var verdicts: [ObjectIdentifier: [Verdict]] = [:]
         var related: [StoredObject] = []
-        for asker in participants.lists {
-            guard let item = asker.verdictItem else { continue }
+        for list in participants.lists {
+            guard let item = list.verdictItem else { continue }
             let request = VerdictRequest(from: move.start, items: [item], at: group.to)
             let result = try await loggedAnswer(to: .verdicts(request), calls)
-            guard pins.isUnderWay(move), move.pin != nil || isOnStream else {
+            guard pins.isStillValid(move), move.pin != nil || isOnStream else {
                 return try await pins.resume(move, calls)
             }
             switch result {
@@ -246,12 +248,12 @@ struct MergeEngine: ContextPart {
                 }
                 try graph.check(own.map(\.object))
                 try graph.checkRows(answer.related)
-                verdicts[ObjectIdentifier(asker)] = own
+                verdicts[ObjectIdentifier(list)] = own
                 related += answer.related
             case .success: throw TandemError.unexpectedAnswer("a request")
             case .failure(let error):
                 if error.isTransient, error.code != .historyExpired { throw error }
-                asker.resetAfterGap()
+                list.resetAfterGap()
             }
         }
         try await pins.fetchAndApply(group, verdicts, related, move, calls)

@@ -45,16 +45,16 @@ protocol ListParticipant: MergeParticipant {
     func objects(around object: ObjectReference, _ count: Int) -> [ObjectReference]
     /// Invalidates an object after edits to it were added, changed or removed in its context
     /// family.
-    func noteEdit(_ object: ObjectReference)
+    func didEdit(_ object: ObjectReference)
     /// Notifies the list that the objects it needs to place edited objects have been loaded.
-    func noteLoaded()
+    func didLoad()
     /// Stores the values of rows for comparison, before the context discards all loaded data.
-    func noteLoss()
+    func willDiscardData()
     /// Whether edits of its context were added or removed since it last applied them.
     var isOverlayStale: Bool { get }
     /// Applies the latest edits of its context; returns whether there is a change to deliver.
     func stepOverlay() -> Bool
     /// Notifies the list that the daemon refuses this process, for example after a migration to a
     /// model that the process does not know.
-    func noteEnd(_ error: TandemError)
+    func didEndConnection(_ error: TandemError)
 }

@@ -63,12 +63,12 @@ final class ObjectEditor: StatefulPart {
     }
 
     /// Records the names of edited properties that do not exist in `place`.
-    func noteDropped(_ names: Set<String>, in place: String) {
+    func recordDropped(_ names: Set<String>, in place: String) {
         droppedEdits.record(names, in: place)
     }
 
     /// Records the dropped edits of a save that did not happen.
-    func noteDropped(_ lost: DroppedEdits) { droppedEdits.merge(lost) }
+    func recordDropped(_ lost: DroppedEdits) { droppedEdits.merge(lost) }
 
     /// Throws `schemaMismatch` if edits were dropped; only once, so that the next save can save the
     /// other edits.
@@ -95,7 +95,7 @@ final class ObjectEditor: StatefulPart {
             record.pending.serial = edited.nextSerial()
             edited.add(object)
             record.recordSeen()
-        case .gone:
+        case .lastRemoved:
             edited.remove(record)
             record.pending.serial = 0
         }
@@ -140,7 +140,7 @@ final class ObjectEditor: StatefulPart {
         guard let old = record.value(slot)?.reference, let other = graph.known(old) else { return }
         let inverse = relationship.inverseSlot
         if relationship.inverseToMany {
-            lose(record, from: inverse, of: other)
+            removeMember(record, from: inverse, of: other)
         } else if other.value(inverse)?.reference?.number == record.reference.number {
             edit(other, inverse) { $0.values[inverse] = .null }
         }
@@ -153,7 +153,7 @@ final class ObjectEditor: StatefulPart {
         let other = graph.record(target)
         let inverse = relationship.inverseSlot
         if relationship.inverseToMany {
-            return gain(record, to: inverse, of: other)
+            return addMember(record, to: inverse, of: other)
         }
         let slot = other.entity.properties[inverse].relationship?.inverseSlot ?? 0
         if let rival = other.value(inverse)?.reference, rival.number != record.reference.number,
@@ -173,8 +173,8 @@ final class ObjectEditor: StatefulPart {
         if graph.members(of: record, slot)?.contains(member.reference) == true { return }
         undoStack.begin()
         defer { undoStack.end() }
-        gain(member, to: slot, of: record)
-        gain(record, to: relationship.inverseSlot, of: member)
+        addMember(member, to: slot, of: record)
+        addMember(record, to: relationship.inverseSlot, of: member)
     }
 
     /// Removes a member from a to-many relationship, at both ends.
@@ -184,19 +184,19 @@ final class ObjectEditor: StatefulPart {
         undoStack.begin()
         defer { undoStack.end() }
         if relationship.inverseToMany {
-            lose(member, from: slot, of: record)
-            lose(record, from: relationship.inverseSlot, of: member)
+            removeMember(member, from: slot, of: record)
+            removeMember(record, from: relationship.inverseSlot, of: member)
         } else {
             set(.null, relationship.inverseSlot, of: member)
         }
     }
 
-    private func gain(_ member: ObjectRecord, to slot: Int, of record: ObjectRecord) {
+    private func addMember(_ member: ObjectRecord, to slot: Int, of record: ObjectRecord) {
         let below = record.membersInFlight(slot)
         edit(record, slot) { $0.add(member.reference, to: slot, below: below) }
     }
 
-    private func lose(_ member: ObjectRecord, from slot: Int, of record: ObjectRecord) {
+    private func removeMember(_ member: ObjectRecord, from slot: Int, of record: ObjectRecord) {
         let below = record.membersInFlight(slot)
         edit(record, slot) { $0.remove(member.reference, from: slot, below: below) }
     }
@@ -249,7 +249,8 @@ final class ObjectEditor: StatefulPart {
         var left = graph.members(of: record, slot) ?? []
         let order = wanted.filter { left.remove($0) != nil }
         place(
-            RankPlan(order.map { graph.places(of: $0, in: record, slot) }).changed, slot, of: record
+            RankPlan(order.map { graph.rankedMember($0, in: record, slot) }).changed, slot,
+            of: record
         )
     }
 

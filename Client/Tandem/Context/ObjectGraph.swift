@@ -25,7 +25,7 @@ final class ObjectGraph: StatefulPart {
     var count: Int { records.count }
 
     /// Removes the records that satisfy a predicate.
-    func removeAll(where isUseless: (ObjectRecord) -> Bool) { records.removeAll(where: isUseless) }
+    func removeAll(where matches: (ObjectRecord) -> Bool) { records.removeAll(where: matches) }
 
     /// Removes a record whose object moves to another record.
     func remove(_ record: ObjectRecord) {
@@ -64,7 +64,7 @@ final class ObjectGraph: StatefulPart {
         let object = type.init(binding: ObjectBinding(context: context, record: record))
         record.pins -= 1
         record.object = object
-        if record.isFault { loader.noteFault(record.reference) }
+        if record.isFault { loader.recordFault(record.reference) }
         return object
     }
 
@@ -96,10 +96,10 @@ final class ObjectGraph: StatefulPart {
     }
 
     /// Whether the context has a row of the object.
-    func holds(_ number: ObjectNumber) -> Bool { records[number]?.row != nil }
+    func hasRow(_ number: ObjectNumber) -> Bool { records[number]?.row != nil }
 
     /// Stores a row that is valid at the context's position, unless the context has one.
-    func hold(_ object: ObjectReference, _ row: Row, version: UInt64?) {
+    func storeRow(_ object: ObjectReference, _ row: Row, version: UInt64?) {
         let record = record(object)
         guard record.row == nil, let version else { return }
         record.row = row
@@ -186,12 +186,12 @@ final class ObjectGraph: StatefulPart {
         guard stored.row.isValid(for: record.entity) else {
             throw Self.unreadable(stored.object, record.entity)
         }
-        hold(stored, in: record)
+        storeRow(stored, in: record)
     }
 
     /// Adopts a row that was read at the context's position and checked with ``checkRows(_:)``.
     func adopt(checked stored: StoredObject) {
-        if let record = recordToUpdate(with: stored) { hold(stored, in: record) }
+        if let record = recordToUpdate(with: stored) { storeRow(stored, in: record) }
     }
 
     /// Returns the record that a stored row updates, or nil if the record has a later row.
@@ -201,7 +201,7 @@ final class ObjectGraph: StatefulPart {
         return record.row == nil || stored.version >= record.version ? record : nil
     }
 
-    private func hold(_ stored: StoredObject, in record: ObjectRecord) {
+    private func storeRow(_ stored: StoredObject, in record: ObjectRecord) {
         record.row = stored.row
         record.version = stored.version
         record.isMissing = false
@@ -266,15 +266,15 @@ final class ObjectGraph: StatefulPart {
     /// unordered relationship are sorted by number.
     func membersInOrder(of record: ObjectRecord, _ slot: Int) -> [ObjectReference]? {
         members(of: record, slot).map { members in
-            members.map { places(of: $0, in: record, slot) }.sorted(by: RankPlan.isBefore)
+            members.map { rankedMember($0, in: record, slot) }.sorted(by: RankPlan.isBefore)
                 .map(\.member)
         }
     }
 
     /// Returns a member with its rank, for sorting.
-    func places(
-        of member: ObjectReference, in record: ObjectRecord, _ slot: Int
-    ) -> RankPlan.Place {
+    func rankedMember(
+        _ member: ObjectReference, in record: ObjectRecord, _ slot: Int
+    ) -> RankPlan.Member {
         (member, rank(of: member, in: record, slot))
     }
 
@@ -366,7 +366,7 @@ final class ObjectGraph: StatefulPart {
         editor.removeEdited(old)
         failures.move(old, to: record, translation)
         let lost = record.adopt(old, translation)
-        editor.noteDropped(lost.pending, in: place)
+        editor.recordDropped(lost.pending, in: place)
         saving.inFlight?.lost.record(lost.inFlight, in: place)
         if !record.pending.isEmpty { editor.addEdited(object(of: record)) }
     }
@@ -377,7 +377,7 @@ final class ObjectGraph: StatefulPart {
     private func discardRemoved(_ old: ObjectRecord, in place: String) {
         let name: Set = [old.entity.name]
         if !old.pending.isEmpty, old.pending.kind != .delete {
-            editor.noteDropped(name, in: place)
+            editor.recordDropped(name, in: place)
         }
         if !old.inFlight.isEmpty, old.inFlight.kind != .delete {
             saving.inFlight?.lost.record(name, in: place)

@@ -39,7 +39,7 @@ final class ObjectLoader: StatefulPart {
     }
 
     /// Remembers an object that was returned as a fault.
-    func noteFault(_ reference: ObjectReference) {
+    func recordFault(_ reference: ObjectReference) {
         if recentFaults.count >= core.limits.faultBatch { recentFaults.removeAll() }
         recentFaults.append(reference)
     }
@@ -122,7 +122,7 @@ final class ObjectLoader: StatefulPart {
         for list in answer.members {
             try graph.check(list.members + [list.owner])
             let owner = graph.record(list.owner)
-            owner.hold(list)
+            owner.adopt(list)
             failures.didLoad(owner)
         }
         failures.dropDoubtfulEdits()
@@ -242,7 +242,7 @@ extension DaemonCalls {
         let content: [UInt8] = try await answer(to: .blob(blob)) {
             if case .blob(let content) = $0 { content } else { nil }
         }
-        guard blob.stands(for: content) else {
+        guard blob.isReference(to: content) else {
             throw TandemError(.storage, "the content that the daemon sent does not match \(blob)")
         }
         return content

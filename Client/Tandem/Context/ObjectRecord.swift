@@ -157,7 +157,7 @@ final class ObjectRecord {
     }
 
     /// Adopts the members of a relationship as of the context's position.
-    func hold(_ list: MemberList) {
+    func adopt(_ list: MemberList) {
         members[list.slot] = Set(list.members)
         ranks[list.slot] = list.ranks.map {
             Dictionary(zip(list.members, $0), uniquingKeysWith: { $1 })

@@ -24,7 +24,7 @@ struct PinMover: ContextPart {
         do {
             try await readHistory(pin, towards: position.number, calls)
             family.pin = pin
-            if let now = connection.knownSession, !isHere(now) {
+            if let now = connection.knownSession, !isSameLog(now) {
                 try await merger.restartAndMerge(in: now, at: position.number, calls)
             } else {
                 try await move(to: position.number, isExact: true, calls)
@@ -63,7 +63,7 @@ struct PinMover: ContextPart {
         family.pin = nil
         // Everything up to here is merged, so earlier gaps in the stream do not matter; later gaps
         // are filled with requested history.
-        if let now = connection.knownSession, isHere(now) {
+        if let now = connection.knownSession, isSameLog(now) {
             family.join(now)
         }
         family.link.signal()
@@ -103,7 +103,7 @@ struct PinMover: ContextPart {
     }
 
     /// Returns whether a session has the log and epoch of the context.
-    func isHere(_ now: ServerState) -> Bool {
+    func isSameLog(_ now: ServerState) -> Bool {
         now.log == session?.log && now.epoch == session?.epoch
     }
 
@@ -146,7 +146,7 @@ struct PinMover: ContextPart {
             return try await fetchWaitingLists(calls)
         }
         try reads.checkAttempt(attempt)
-        guard isHere(now) else {
+        guard isSameLog(now) else {
             family.pin?.forget()
             return try await merger.restartAndMerge(in: now, calls)
         }
@@ -155,7 +155,7 @@ struct PinMover: ContextPart {
         let transactions = try await transactions(
             after: min(start, target), through: max(start, target), calls)
         participants.deliver()
-        guard isUnderWay(move) else { return try await resume(move, calls) }
+        guard isStillValid(move) else { return try await resume(move, calls) }
         guard let session, let transactions, !transactions.contains(where: \.isModel) else {
             let now = connection.knownSession ?? now
             return try await merger.restartAndMerge(in: now, at: isExact ? target : nil, calls)
@@ -173,7 +173,7 @@ struct PinMover: ContextPart {
     ///
     /// Reads at a pin do not change the position. But in the meantime a list may have been fetched
     /// with another request, or objects may have been read for which the group has no changes.
-    func isUnderWay(_ move: Repositioning) -> Bool {
+    func isStillValid(_ move: Repositioning) -> Bool {
         guard merged == move.start, family.pin === move.pin else { return false }
         if move.target == move.start { return true }
         return connection.interests == move.interests
@@ -219,22 +219,22 @@ struct PinMover: ContextPart {
         guard !group.changes.isEmpty, lists.contains(where: { $0.needs(group) }) else {
             return try await fetchAndApply(group, [:], [], move, calls)
         }
-        let askers = lists.filter { $0.verdictItem != nil }
+        let queryingLists = lists.filter { $0.verdictItem != nil }
         let request = VerdictRequest(
-            from: move.start, items: askers.compactMap(\.verdictItem), at: group.to)
+            from: move.start, items: queryingLists.compactMap(\.verdictItem), at: group.to)
         let result = try await loggedAnswer(to: .verdicts(request), calls)
-        guard isUnderWay(move) else { return try await resume(move, calls) }
+        guard isStillValid(move) else { return try await resume(move, calls) }
         switch result {
         case .failure(let error) where error.code == .historyExpired:
-            for asker in askers { asker.resetAfterGap() }
+            for list in queryingLists { list.resetAfterGap() }
             try await fetchAndApply(group, [:], [], move, calls)
         case .failure(let error) where !error.isTransient:
             try await merger.evaluateOneByOne(group, move, calls)
         case .success(.verdicts(let answer))
-        where answer.items.count == askers.count && answer.position == group.to:
+        where answer.items.count == queryingLists.count && answer.position == group.to:
             try graph.check(answer.items.flatMap { $0.map(\.object) })
             try graph.checkRows(answer.related)
-            let verdicts = zip(askers, answer.items).map { (ObjectIdentifier($0), $1) }
+            let verdicts = zip(queryingLists, answer.items).map { (ObjectIdentifier($0), $1) }
             try await fetchAndApply(
                 group, Dictionary(verdicts, uniquingKeysWith: { $1 }), answer.related, move, calls)
         case .success: throw TandemError.unexpectedAnswer("verdicts")
@@ -249,7 +249,7 @@ struct PinMover: ContextPart {
     ) async throws {
         let isMove = group.to != move.start
         while true {
-            guard isUnderWay(move), isMove || move.pin != nil else {
+            guard isStillValid(move), isMove || move.pin != nil else {
                 return try await resume(move, calls)
             }
             guard let (list, lacking) = merger.firstRefill(for: group, verdicts) else { break }
@@ -277,7 +277,7 @@ struct PinMover: ContextPart {
 
     /// The current verdict queries of the lists.
     var queries: [VerdictQuery] {
-        participants.lists.map { VerdictQuery(asker: ObjectIdentifier($0), item: $0.verdictItem) }
+        participants.lists.map { VerdictQuery(list: ObjectIdentifier($0), item: $0.verdictItem) }
     }
 }
 

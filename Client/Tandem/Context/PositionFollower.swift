@@ -14,7 +14,7 @@ struct PositionFollower: ContextPart {
         if let ending = connection.ending {
             // No more transactions will arrive; lists have to report this instead of appearing
             // current.
-            participants.forEachList { $0.noteEnd(ending) }
+            participants.forEachList { $0.didEndConnection(ending) }
             return
         }
         do {

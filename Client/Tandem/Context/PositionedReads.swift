@@ -13,7 +13,7 @@ struct PositionedReads: ContextPart {
     /// caller has to use the answer before waiting for anything else. A chunked answer is returned
     /// when its head arrives, if there is a chunk reader.
     func read<Answer>(
-        _ part: PiggybackedRead, into parts: ChunkReader? = nil, _ calls: DaemonCalls,
+        _ part: PiggybackedRead, into chunks: ChunkReader? = nil, _ calls: DaemonCalls,
         as extract: (PiggybackedAnswer) -> Answer?
     ) async throws -> Answer {
         graph.sweep()
@@ -22,16 +22,18 @@ struct PositionedReads: ContextPart {
         // A merge past the answer would make it unusable.
         family.mergeDeferral.beginRead()
         defer { family.mergeDeferral.endRead() }
-        let answer = try await calls.answer(to: part.message, into: parts) { PiggybackedAnswer($0) }
+        let answer = try await calls.answer(to: part.message, into: chunks) {
+            PiggybackedAnswer($0)
+        }
         if let pin = family.pin {
-            parts?.discard()
+            chunks?.discard()
             return try await readPinned(pin, part, calls, extract)
         }
         try await merger.merge(through: answer.position, calls)
         if merged == answer.position, session?.generation == generation {
             return try Self.read(answer, extract)
         }
-        parts?.discard()
+        chunks?.discard()
         return try await readAlongsideVerdicts(part, calls, extract)
     }
 
@@ -53,17 +55,17 @@ struct PositionedReads: ContextPart {
             let generation = session?.generation
             // A list that waits for a fetch needs no verdict: the fetch may still be refused, and
             // another request may follow.
-            let askers = participants.lists.filter {
+            let queryingLists = participants.lists.filter {
                 !isRefused && !$0.isWaiting && $0.verdictItem != nil
             }
             let request = VerdictRequest(
-                from: from, items: askers.compactMap(\.verdictItem), alongside: part)
+                from: from, items: queryingLists.compactMap(\.verdictItem), alongside: part)
             let result = try await loggedAnswer(to: .verdicts(request), calls)
             if let pin = family.pin { return try await readPinned(pin, part, calls, extract) }
             if case .failure(let error) = result {
                 if error.code == .historyExpired, let now = connection.knownSession {
                     try await merger.restartAndMerge(in: now, calls)
-                } else if !error.isTransient, !askers.isEmpty {
+                } else if !error.isTransient, !queryingLists.isEmpty {
                     isRefused = true
                 } else {
                     throw error
@@ -74,7 +76,7 @@ struct PositionedReads: ContextPart {
                 throw TandemError.unexpectedAnswer("verdicts")
             }
             if merged == from, session?.generation == generation, !isRefused {
-                try await merge(answer, askers, calls)
+                try await merge(answer, queryingLists, calls)
             } else {
                 try await merger.merge(through: answer.position, calls)
             }
@@ -87,12 +89,12 @@ struct PositionedReads: ContextPart {
     /// Merges up to the position of verdicts that were requested before any transaction was
     /// collected.
     private func merge(
-        _ answer: Verdicts, _ askers: [any ListParticipant], _ calls: DaemonCalls
+        _ answer: Verdicts, _ queryingLists: [any ListParticipant], _ calls: DaemonCalls
     ) async throws {
         guard let session, answer.position > merged else { return }
         let nothing = MergedGroup(
             from: merged, to: merged, transactions: [], model: session.model)
-        try await merger.merge(nothing, answer, askers, calls)
+        try await merger.merge(nothing, answer, queryingLists, calls)
     }
 
     static func read<Answer>(
@@ -148,7 +150,7 @@ struct PositionedReads: ContextPart {
             let answer = try await calls.answer(to: part.message(at: position, pin.lease)) {
                 PiggybackedAnswer($0)
             }
-            guard let now = connection.knownSession, pins.isHere(now) else {
+            guard let now = connection.knownSession, pins.isSameLog(now) else {
                 throw TandemError(.historyExpired, "the store was replaced or restored")
             }
             return answer

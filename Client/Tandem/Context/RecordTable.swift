@@ -27,8 +27,8 @@ final class RecordTable {
     }
 
     /// Removes the records that satisfy a predicate.
-    func removeAll(where isUseless: (ObjectRecord) -> Bool) {
-        records = records.filter { !isUseless($0.value) }
+    func removeAll(where matches: (ObjectRecord) -> Bool) {
+        records = records.filter { !matches($0.value) }
         filter = NumberFilter(records.keys)
     }
 }

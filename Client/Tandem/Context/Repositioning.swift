@@ -3,7 +3,7 @@ import TandemWire
 
 /// A list's part of a verdict request.
 struct VerdictQuery: Equatable {
-    var asker: ObjectIdentifier
+    var list: ObjectIdentifier
     var item: VerdictItem?
 }
 

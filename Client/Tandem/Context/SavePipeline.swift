@@ -214,7 +214,7 @@ final class SavePipeline: StatefulPart {
             }
         }
         let records = inFlight?.records ?? []
-        if let lost = inFlight?.lost { editor.noteDropped(lost) }
+        if let lost = inFlight?.lost { editor.recordDropped(lost) }
         inFlight = nil
         for conflict in error.conflicts {
             graph[conflict.object.number]?.refusedFor = conflict.theirsVersion
@@ -354,10 +354,10 @@ final class SavePipeline: StatefulPart {
         ofSave saveID: [UInt8], contentHash: StableHash, _ calls: DaemonCalls
     ) async throws -> SaveReceipt? {
         let model = try await connectedSession(calls).model
-        let question = SaveRequest(
+        let request = SaveRequest(
             saveID: saveID, contentHash: contentHash, context: context.name,
             modelVersion: model.version, operations: [], onlyAsks: true)
-        let saved: SaveAnswer = try await calls.answer(to: .save(question)) {
+        let saved: SaveAnswer = try await calls.answer(to: .save(request)) {
             if case .saved(let saved) = $0 { saved } else { nil }
         }
         guard saved.isRepeat else { return nil }

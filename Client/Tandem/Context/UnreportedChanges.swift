@@ -29,7 +29,7 @@ final class UnreportedChanges {
     private(set) var isNotifying = false
 
     /// Whether there are observers, or were any at the last report.
-    private(set) var isHeard = false
+    private(set) var hasObservers = false
 
     /// Whether there is nothing to report.
     var isEmpty: Bool { touches.isEmpty && merged.isEmpty }
@@ -37,12 +37,12 @@ final class UnreportedChanges {
     func add(_ observation: ObjectsObservation) {
         observations.removeAll { $0.observation?.handler == nil }
         observations.append(WeakObservation(observation: observation))
-        isHeard = true
+        hasObservers = true
     }
 
     /// Returns a feed of all changes from now on.
     func feed() -> Feed<ObjectsChange, any Error> {
-        isHeard = true
+        hasObservers = true
         return feeds.make()
     }
 
@@ -101,7 +101,7 @@ final class UnreportedChanges {
         for feed in feeds.open {
             feed.publish(change, limit: limit, overflow: TandemError(.limitExceeded, message))
         }
-        isHeard = !feeds.isEmpty || observations.contains { $0.observation?.handler != nil }
+        hasObservers = !feeds.isEmpty || observations.contains { $0.observation?.handler != nil }
     }
 
     deinit { for feed in feeds.open { feed.finish() } }

@@ -16,7 +16,7 @@ extension ManagedObjectContext {
     ///
     /// Throws `usage` if another class is registered for the entity.
     public func insert<Object: ManagedEntity>(_ type: Object.Type) throws -> Object {
-        core.learn(type)
+        core.registerIfNeeded(type)
         return try blocking { try await editor.insert(type.entity.name, as: type, $0) }
     }
 

@@ -148,7 +148,7 @@ extension ManagedObjectContext {
     private func registered<Object: ManagedObject>(
         _ request: FetchRequest<Object>
     ) throws(TandemError) -> FetchDescriptor {
-        if let type = request.objectClass { core.learn(type) }
+        if let type = request.objectClass { core.registerIfNeeded(type) }
         return try request.descriptor
     }
 
@@ -214,7 +214,7 @@ extension ManagedObjectContext {
         for request: FetchRequest<Object>, size: Int = 256, at position: Position? = nil,
         prefetching keyPaths: [String] = []
     ) -> FetchBatches<Object> {
-        if let type = request.objectClass { core.learn(type) }
+        if let type = request.objectClass { core.registerIfNeeded(type) }
         return batches(request.untyped, size, position, keyPaths, loadsRows: true) {
             $0.object($1) as? Object
         }

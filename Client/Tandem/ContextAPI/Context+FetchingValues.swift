@@ -63,7 +63,7 @@ extension ManagedObjectContext {
                     span.append(Row(RowReader(source)))
                 }
             }
-        } while try found.takeNext()
+        } while try found.loadNextChunk()
         return found.isBroken ? nil : rows
     }
 
@@ -79,12 +79,13 @@ extension ManagedObjectContext {
                 .disconnected,
                 "the connection was lost \(attempt - 1) times during the fetch; fetch again")
         }
-        core.learn(Object.self)
+        core.registerIfNeeded(Object.self)
         let descriptor = try request.descriptor
         failures.forgetValueFailure()
-        let parts = ChunkReader()
+        let chunks = ChunkReader()
         return FoundRows(
-            try blocking { try await fetches.picked(descriptor, into: parts, $0) }, self, parts)
+            try blocking { try await fetches.selection(descriptor, into: chunks, $0) }, self, chunks
+        )
     }
 
     /// Returns the results of a request.
@@ -92,25 +93,25 @@ extension ManagedObjectContext {
     func foundValues<Object: ManagedEntity>(
         _ request: FetchRequest<Object>
     ) async throws -> FoundRows {
-        core.learn(Object.self)
+        core.registerIfNeeded(Object.self)
         let descriptor = try request.descriptor
         failures.forgetValueFailure()
         return FoundRows(
-            try await cancellable { try await fetches.picked(descriptor, $0) }, self)
+            try await cancellable { try await fetches.selection(descriptor, $0) }, self)
     }
 
     /// Loads and returns the objects that could not be visited; blocks.
     @usableFromInline
     func loadRest(of found: FoundRows) throws -> [ManagedObject] {
-        try blocking { try await loader.load(found.rest.map(\.record.reference), $0) }
-        return found.left
+        try blocking { try await loader.load(found.unvisited.map(\.record.reference), $0) }
+        return found.existingUnvisited
     }
 
     /// Loads and returns the objects that could not be visited.
     @usableFromInline
     func loadRest(of found: FoundRows) async throws -> [ManagedObject] {
-        try await cancellable { try await loader.load(found.rest.map(\.record.reference), $0) }
-        return found.left
+        try await cancellable { try await loader.load(found.unvisited.map(\.record.reference), $0) }
+        return found.existingUnvisited
     }
 
     @usableFromInline

@@ -32,7 +32,7 @@ extension ManagedObjectContext {
     /// Throws `unknownEntity` if the model lacks the id's entity, and `usage` if the id is of
     /// another class.
     public func object<Object>(with id: TypedID<Object>) throws -> Object {
-        core.learn(Object.self)
+        core.registerIfNeeded(Object.self)
         return try typed(try object(with: id.id))
     }
 
@@ -40,7 +40,7 @@ extension ManagedObjectContext {
     ///
     /// Throws `unknownObject` if there is none, and `usage` if the id is of another class.
     public func existingObject<Object>(with id: TypedID<Object>) throws -> Object {
-        core.learn(Object.self)
+        core.registerIfNeeded(Object.self)
         return try typed(try existingObject(with: id.id))
     }
 
@@ -50,7 +50,7 @@ extension ManagedObjectContext {
     public func existingObject<Object>(
         with id: TypedID<Object>
     ) async throws -> Object {
-        core.learn(Object.self)
+        core.registerIfNeeded(Object.self)
         return try typed(try await existingObject(with: id.id))
     }
 

@@ -130,7 +130,7 @@ extension ManagedObjectContext {
         _ type: Object.Type, where condition: TypedPredicate<Object>,
         _ handler: @escaping (ObserverEvent) -> Void
     ) throws -> ContextObserver {
-        core.learn(type)
+        core.registerIfNeeded(type)
         return try observe(type.entity.name, where: condition.objectPredicate, handler)
     }
 
@@ -142,7 +142,7 @@ extension ManagedObjectContext {
         _ type: Object.Type, where condition: Condition,
         _ handler: @escaping (ObserverEvent) -> Void
     ) throws -> ContextObserver where Condition.Evaluation == (Object) throws -> Bool {
-        core.learn(type)
+        core.registerIfNeeded(type)
         return try observe(type.entity.name, where: condition.objectPredicate, handler)
     }
 

@@ -12,7 +12,7 @@ struct FetchOperations: ContextPart {
     func fetched(
         _ request: FetchDescriptor, kind: Fetch.Kind = .rows, related: [[String]] = [],
         interests: [EntityTag] = [], columns: FetchColumns? = nil, adopts: Bool = true,
-        into parts: ChunkReader? = nil, _ calls: DaemonCalls
+        into chunks: ChunkReader? = nil, _ calls: DaemonCalls
     ) async throws -> FetchAnswer {
         if let parent {
             graph.sweep()
@@ -31,7 +31,7 @@ struct FetchOperations: ContextPart {
             let fetch = Fetch(
                 request: request, kind: kind, related: related, interests: wanted, at: 0,
                 columns: columns)
-            let answer: FetchAnswer = try await reads.read(.fetch(fetch), into: parts, calls) {
+            let answer: FetchAnswer = try await reads.read(.fetch(fetch), into: chunks, calls) {
                 if case .fetched(let answer) = $0 { answer } else { nil }
             }
             if adopts { try adopt(answer) }
@@ -92,15 +92,15 @@ struct FetchOperations: ContextPart {
     ///
     /// In a blocking call with a chunk reader, the rows of a chunked answer are not included: the
     /// caller gets them from the reader.
-    func picked(
-        _ request: FetchDescriptor, into parts: ChunkReader? = nil, _ calls: DaemonCalls
+    func selection(
+        _ request: FetchDescriptor, into chunks: ChunkReader? = nil, _ calls: DaemonCalls
     ) async throws -> FetchSelection {
         guard parent == nil else { return .objects(try await fetchObjects(request, calls)) }
         let before = try await connectedSession(calls)
         guard try editsAbove(request, before.model) == nil else {
             return .objects(try await fetchObjects(request, calls))
         }
-        let answer = try await fetched(request, adopts: false, into: parts, calls)
+        let answer = try await fetched(request, adopts: false, into: chunks, calls)
         guard let model = session?.model else { return .objects([]) }
         return .rows(graph.answer(answer.objects, model, count: Int(clamping: answer.count)))
     }

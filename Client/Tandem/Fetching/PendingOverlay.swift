@@ -70,7 +70,7 @@ struct PendingOverlay {
                 continue
             }
             guard let row = currentRow(record) else { continue }
-            found.formUnion(request.unknown(behind: row, reader))
+            found.formUnion(request.unknown(from: row, reader))
         }
         return found.sorted()
     }
@@ -108,7 +108,7 @@ struct PendingOverlay {
     private func isMoved(_ record: ObjectRecord) -> Bool {
         guard !related.isEmpty, let row = currentRow(record) else { return false }
         let reader = ContextReader(context: context, includesEdits: true)
-        return request.reached(behind: row, reader).reached.contains { related.contains($0.number) }
+        return request.reached(from: row, reader).reached.contains { related.contains($0.number) }
     }
 
     /// Inserts each edited record before the first unedited record that it precedes in the order.
@@ -179,14 +179,14 @@ struct PendingOverlay {
 
 extension CompiledRequest {
     /// Returns the first object of each path that is not loaded, following to-one relationships.
-    func unknown(behind row: Row, _ reader: ContextReader) -> [ObjectReference] {
-        reached(behind: row, reader).unknown
+    func unknown(from row: Row, _ reader: ContextReader) -> [ObjectReference] {
+        reached(from: row, reader).unknown
     }
 
     /// Returns the objects on all paths of to-one relationships, and the objects at which a path
     /// ends because they are not loaded.
     func reached(
-        behind row: Row, _ reader: some GraphReader
+        from row: Row, _ reader: some GraphReader
     ) -> (reached: Set<ObjectReference>, unknown: [ObjectReference]) {
         var reached: Set<ObjectReference> = []
         var unknown: [ObjectReference] = []

@@ -73,7 +73,7 @@ struct HistoryReader: Sendable {
         do throws(TandemError) {
             try await consumer.acknowledge(position)
         } catch {
-            guard isPatient(with: error) else { throw error }
+            guard shouldRetry(after: error) else { throw error }
         }
     }
 
@@ -106,7 +106,7 @@ struct HistoryReader: Sendable {
                 let isStale =
                     error.code == .schemaMismatch
                     && connection.knownSession?.model.version != model.version
-                guard isStale || isPatient(with: error) else { throw error }
+                guard isStale || shouldRetry(after: error) else { throw error }
             }
         }
     }
@@ -148,7 +148,7 @@ struct HistoryReader: Sendable {
             case .success: throw TandemError.unexpectedAnswer("its journal")
             case .failure(let error) where error.code == .cancelled: return false
             case .failure(let error):
-                guard isPatient(with: error) else { throw error }
+                guard shouldRetry(after: error) else { throw error }
             }
         }
         decoder?.complete()
@@ -172,13 +172,13 @@ struct HistoryReader: Sendable {
         case .success: return true
         case .failure(let error) where error.code == .cancelled: return false
         case .failure(let error):
-            guard isPatient(with: error) else { throw error }
+            guard shouldRetry(after: error) else { throw error }
             return true
         }
     }
 
     /// Returns whether a following reader tries again after an error: the daemon may be restarting.
-    private func isPatient(with error: TandemError) -> Bool {
+    private func shouldRetry(after error: TandemError) -> Bool {
         follows && (error.code == .disconnected || error.code == .timeout)
             && connection.ending == nil
     }

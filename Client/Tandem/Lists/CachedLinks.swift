@@ -8,12 +8,12 @@ struct CachedLinks: Equatable {
     /// The number of hops from a row.
     var hops = 0
     /// For each row and hop, the object's index plus 1; 0 if the path ends earlier.
-    var places: [UInt32] = []
+    var objectIndices: [UInt32] = []
 
     /// Returns the object that a row reaches with a hop, or nil if its path ends earlier.
     func object(row: Int, hop: Int) -> ObjectReference? {
-        let place = Int(places[row * hops + hop])
-        return place == 0 ? nil : objects[place - 1]
+        let index = Int(objectIndices[row * hops + hop])
+        return index == 0 ? nil : objects[index - 1]
     }
 
     /// Appends the binary form: the objects, the number of hops, and the indexes.
@@ -24,7 +24,7 @@ struct CachedLinks: Equatable {
             writer.uint16(object.tag)
         }
         writer.count(hops)
-        for place in places { writer.count(Int(place)) }
+        for index in objectIndices { writer.count(Int(index)) }
     }
 
     init() {}
@@ -44,13 +44,13 @@ struct CachedLinks: Equatable {
         guard !overflow, all <= reader.remaining else {
             throw CodingError(expected: "the links of \(rows) rows", offset: reader.offset)
         }
-        places.reserveCapacity(all)
+        objectIndices.reserveCapacity(all)
         for _ in 0..<all {
-            let place = try reader.varint()
-            guard place <= UInt64(count) else {
+            let index = try reader.varint()
+            guard index <= UInt64(count) else {
                 throw CodingError(expected: "one of \(count) objects", offset: reader.offset)
             }
-            places.append(UInt32(place))
+            objectIndices.append(UInt32(index))
         }
     }
 }

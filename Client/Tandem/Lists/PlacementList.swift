@@ -5,16 +5,18 @@ enum PlacementList {
     /// A list read from a cache.
     case rows([ResultRow], CachedLinks)
     /// A list received from the daemon, without an allocation for each row.
-    case places(ReceivedPlacements)
+    case placements(ReceivedPlacements)
 
     /// The placements received from the daemon; nil for a cached list.
-    var places: ReceivedPlacements? { if case .places(let places) = self { places } else { nil } }
+    var placements: ReceivedPlacements? {
+        if case .placements(let placements) = self { placements } else { nil }
+    }
 
     /// The rows; they are created from placements if necessary.
     var rows: [ResultRow] {
         switch self {
         case .rows(let rows, _): rows
-        case .places(let places): places.rows
+        case .placements(let placements): placements.rows
         }
     }
 
@@ -22,7 +24,7 @@ enum PlacementList {
     var links: CachedLinks {
         switch self {
         case .rows(_, let links): links
-        case .places(let places): places.kept
+        case .placements(let placements): placements.cachedLinks
         }
     }
 }

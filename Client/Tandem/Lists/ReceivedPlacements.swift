@@ -12,20 +12,20 @@ struct ReceivedPlacements {
     let reached: [ObjectReference]
     /// The number of hops for which the chunks contain links of each object.
     let hops: Int
-    private(set) var parts: [ListPlacements] = []
+    private(set) var chunks: [ListPlacements] = []
     private var builder: SectionedListBuilder
 
     /// Creates the placements of a complete answer, or of the head of a chunked one.
-    init(_ places: ListPlacements, sectioned: Bool, count: Int) {
-        (sections, reached, hops) = (places.sections, places.reached, places.hops)
+    init(_ placements: ListPlacements, sectioned: Bool, count: Int) {
+        (sections, reached, hops) = (placements.sections, placements.reached, placements.hops)
         builder = SectionedListBuilder(sectioned: sectioned, sections: sections, count: count)
-        append(places)
+        append(placements)
     }
 
-    mutating func append(_ part: ListPlacements) {
-        guard part.count > 0 else { return }
-        parts.append(part)
-        builder.append(part)
+    mutating func append(_ chunk: ListPlacements) {
+        guard chunk.count > 0 else { return }
+        chunks.append(chunk)
+        builder.append(chunk)
     }
 
     /// The list; nil if the objects are out of order.
@@ -33,24 +33,26 @@ struct ReceivedPlacements {
 
     /// The rows, created from the placements with several allocations for each row.
     var rows: [ResultRow] {
-        parts.flatMap { part in
-            (0..<part.count).map { index in
-                let object = part.object(index)
+        chunks.flatMap { chunk in
+            (0..<chunk.count).map { index in
+                let object = chunk.object(index)
                 return ResultRow(
-                    number: object.number, entityTag: object.tag, sortKey: Array(part.key(index)),
-                    section: sections[Int(part.sectionPlace(index))])
+                    number: object.number, entityTag: object.tag, sortKey: Array(chunk.key(index)),
+                    section: sections[Int(chunk.sectionPlace(index))])
             }
         }
     }
 
     /// The links of the rows, in the form of a cache; without hops if the links are unknown.
-    var kept: CachedLinks {
+    var cachedLinks: CachedLinks {
         var links = CachedLinks()
         (links.objects, links.hops) = (reached, hops)
-        links.places = parts.flatMap { part in (0..<part.count).flatMap { part.links($0) } }
+        links.objectIndices = chunks.flatMap { chunk in
+            (0..<chunk.count).flatMap { chunk.links($0) }
+        }
         return links
     }
 
     /// Returns the links of one hop.
-    func links(hop: Int) -> UnindexedLinks { UnindexedLinks(parts, reached: reached, hop: hop) }
+    func links(hop: Int) -> UnindexedLinks { UnindexedLinks(chunks, reached: reached, hop: hop) }
 }

@@ -28,7 +28,9 @@ struct SectionCache: Equatable {
 
     /// The size of the largest file that is read.
     static let maximumBytes: UInt64 = 1 << 30
-    private static func form(_ tables: String) -> String { "tandem list 2, Unicode \(tables)" }
+    private static func formatName(_ tables: String) -> String {
+        "tandem list 2, Unicode \(tables)"
+    }
 
     init(
         request: StableHash, position: Position, rows: [ResultRow],
@@ -43,14 +45,14 @@ struct SectionCache: Equatable {
     /// Returns the content of the file.
     func bytes(tables: String = UnicodeTables.version) -> [UInt8] {
         var writer = ByteWriter()
-        writer.string(Self.form(tables))
+        writer.string(Self.formatName(tables))
         writer.uint64(request.first)
         writer.uint64(request.second)
         writer.string(position.description)
-        var places: [String: Int] = [:]
+        var indices: [String: Int] = [:]
         var names: [String] = []
-        for row in rows where places[row.section] == nil {
-            places[row.section] = names.count
+        for row in rows where indices[row.section] == nil {
+            indices[row.section] = names.count
             names.append(row.section)
         }
         writer.count(names.count)
@@ -59,7 +61,7 @@ struct SectionCache: Equatable {
         for row in rows {
             writer.uint64(row.number)
             writer.uint16(row.entityTag)
-            writer.count(places[row.section] ?? 0)
+            writer.count(indices[row.section] ?? 0)
             writer.blob(row.sortKey)
         }
         links.encode(into: &writer)
@@ -79,7 +81,7 @@ struct SectionCache: Equatable {
             let hash = StableHash(first: try end.uint64(), second: try end.uint64())
             guard StableHash(body) == hash else { return nil }
             var reader = ByteReader(body)
-            guard try reader.string() == Self.form(tables) else { return nil }
+            guard try reader.string() == Self.formatName(tables) else { return nil }
             request = StableHash(first: try reader.uint64(), second: try reader.uint64())
             guard let position = Position(try reader.string()) else { return nil }
             self.position = position

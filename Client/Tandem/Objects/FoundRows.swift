@@ -4,26 +4,26 @@ import TandemModel
 ///
 /// A large answer arrives in chunks: values are made from one chunk while the next is transferred.
 ///
-/// State: `picked` is the current chunk, and `parts` provides further ones. `rest` contains the
-/// objects whose rows were not visited, because the code that read an earlier row moved the
-/// context.
+/// State: `selection` is the current chunk, and `chunks` provides further ones. `unvisited`
+/// contains the objects whose rows were not visited, because the code that read an earlier row
+/// moved the context.
 @usableFromInline
 final class FoundRows {
-    private var picked: FetchSelection
+    private var selection: FetchSelection
     private let context: ManagedObjectContext
-    private let parts: ChunkReader?
+    private let chunks: ChunkReader?
     /// The objects that still have to be loaded, in order, after the visited ones.
-    private(set) var rest: [ManagedObject] = []
-    /// The objects of `rest` that exist after loading; deleted objects have no values.
-    var left: [ManagedObject] { rest.filter { !$0.record.isGone } }
+    private(set) var unvisited: [ManagedObject] = []
+    /// The objects of `unvisited` that exist after loading; deleted objects have no values.
+    var existingUnvisited: [ManagedObject] { unvisited.filter { !$0.record.isGone } }
     /// Whether the connection was lost before the last chunk arrived.
     @usableFromInline private(set) var isBroken = false
 
     init(
-        _ picked: FetchSelection, _ context: ManagedObjectContext,
-        _ parts: ChunkReader? = nil
+        _ selection: FetchSelection, _ context: ManagedObjectContext,
+        _ chunks: ChunkReader? = nil
     ) {
-        (self.picked, self.context, self.parts) = (picked, context, parts)
+        (self.selection, self.context, self.chunks) = (selection, context, chunks)
     }
 
     /// An upper bound on the capacity reserved for an answer, whatever count the daemon announces.
@@ -32,7 +32,7 @@ final class FoundRows {
     /// The total number of objects, but at most ``mostExpected`` for rows.
     @usableFromInline
     var expectedCount: Int {
-        switch picked {
+        switch selection {
         case .objects(let objects): objects.count
         case .rows(let answer): min(answer.count, Self.mostExpected)
         }
@@ -41,7 +41,7 @@ final class FoundRows {
     /// The number of objects in the current chunk, including those that can't be visited.
     @usableFromInline
     var count: Int {
-        switch picked {
+        switch selection {
         case .objects(let objects): objects.count
         case .rows(let answer): answer.objects.count
         }
@@ -55,7 +55,7 @@ final class FoundRows {
     func forEach(
         where isWanted: (ManagedObject.Type) -> Bool, _ body: (RowSource) -> Void
     ) throws {
-        switch picked {
+        switch selection {
         case .objects(let objects):
             for object in objects where !object.record.isGone && isWanted(type(of: object)) {
                 body(.object(object))
@@ -72,7 +72,7 @@ final class FoundRows {
         var latest: (entity: CompiledEntity, isWanted: Bool)?
         for index in answer.objects.indices {
             guard answer.isCurrent else {
-                rest += try answer.objects(from: index)
+                unvisited += try answer.objects(from: index)
                 return
             }
             let reference = answer.reference(at: index)
@@ -103,14 +103,14 @@ final class FoundRows {
     ///
     /// Throws an error that the daemon sent instead of the remaining chunks.
     @usableFromInline
-    func takeNext() throws -> Bool {
-        guard let parts, case .rows(let answer) = picked else { return false }
+    func loadNextChunk() throws -> Bool {
+        guard let chunks, case .rows(let answer) = selection else { return false }
         do throws(TandemError) {
-            guard let part = try context.connection.next(of: parts) else { return false }
-            picked = .rows(answer.chunk(part.objects))
+            guard let part = try context.connection.next(of: chunks) else { return false }
+            selection = .rows(answer.chunk(part.objects))
             return true
         } catch {
-            guard parts.isLost else { throw error }
+            guard chunks.isLost else { throw error }
             isBroken = true
             return false
         }

@@ -40,7 +40,7 @@ enum KeyPathCache {
     }
 
     /// Caches the names of a key path.
-    static func note(_ path: AnyKeyPath, _ found: KeyPathRecorder.Path) {
+    static func store(_ path: AnyKeyPath, _ found: KeyPathRecorder.Path) {
         known.withLock { known in
             if known.all.count >= most { known.all.removeAll() }
             known.all[Key(path: path)] = found

@@ -47,8 +47,8 @@ final class KeyPathRecorder {
     /// `id`. Cost: some tens of microseconds the first time, a table lookup after that.
     static func path<Root>(of keyPath: PartialKeyPath<Root>) throws(TandemError) -> Path {
         if let known = KeyPathCache[keyPath] { return known }
-        let found = try followed(keyPath)
-        KeyPathCache.note(keyPath, found)
+        let found = try trace(keyPath)
+        KeyPathCache.store(keyPath, found)
         return found
     }
 
@@ -61,7 +61,7 @@ final class KeyPathRecorder {
         return names.joined(separator: ".")
     }
 
-    private static func followed<Root>(
+    private static func trace<Root>(
         _ keyPath: PartialKeyPath<Root>
     ) throws(TandemError) -> Path {
         var found: Path?
@@ -89,7 +89,7 @@ final class KeyPathRecorder {
     }
 
     /// Records a read of a property of the object at an index on the path.
-    fileprivate func note(_ property: CompiledProperty, at place: Int) {
+    fileprivate func record(_ property: CompiledProperty, at place: Int) {
         let object = objects[place]
         let declarations = TracedObject.declarations(of: object)[property.name] ?? []
         guard !declarations.isEmpty else { return }
@@ -112,7 +112,8 @@ final class KeyPathRecorder {
                 keyPath, "it must name properties declared with @Managed, but \(found)")
         }
         return Path(
-            names: names, isToMany: shown.isSet, isOptional: shown.type is any OptionalShown.Type)
+            names: names, isToMany: shown.isSet,
+            isOptional: shown.type is any OptionalDeclaration.Type)
     }
 
     /// Whether the path ends at the id of its last object.
@@ -147,7 +148,7 @@ struct KeyPathProbe {
     fileprivate let place: Int
 
     /// Records that a property is read.
-    func note(_ property: CompiledProperty) { recorder.note(property, at: place) }
+    func record(_ property: CompiledProperty) { recorder.record(property, at: place) }
 
     /// Returns a probe object as the target of a to-one relationship.
     func next<Object: ManagedObject>(_ type: Object.Type) -> Object? {
@@ -274,6 +275,6 @@ extension ManagedDeclaration {
 /// Removes the optionals from types.
 private enum Unwrapped {
     static func type(_ type: Any.Type) -> Any.Type {
-        (type as? any OptionalShown.Type).map { self.type($0.wrapped) } ?? type
+        (type as? any OptionalDeclaration.Type).map { self.type($0.wrapped) } ?? type
     }
 }

@@ -15,8 +15,8 @@ enum ManagedClassValidator {
         let object = type.init(binding: ObjectBinding(context: nil, record: record))
         var mirror: Mirror? = Mirror(reflecting: object)
         while let current = mirror {
-            for case let shown as any ManagedDeclaration in current.children.map(\.value) {
-                if let problem = problem(of: type, shown, entity) { return problem }
+            for case let declaration as any ManagedDeclaration in current.children.map(\.value) {
+                if let problem = problem(of: type, declaration, entity) { return problem }
             }
             mirror = current.superclassMirror
         }
@@ -24,31 +24,31 @@ enum ManagedClassValidator {
     }
 
     private static func problem(
-        of type: ManagedObject.Type, _ shown: any ManagedDeclaration, _ entity: CompiledEntity
+        of type: ManagedObject.Type, _ declaration: any ManagedDeclaration, _ entity: CompiledEntity
     ) -> TandemError? {
-        guard let property = entity.property(named: shown.name) else {
+        guard let property = entity.property(named: declaration.name) else {
             return TandemError(
                 .unknownProperty,
-                "the class \(type) declares \(entity.name).\(shown.name), which the model does not have"
+                "the class \(type) declares \(entity.name).\(declaration.name), which the model does not have"
             )
         }
-        guard let mismatch = mismatch(shown.type, property) else { return nil }
+        guard let mismatch = mismatch(declaration.type, property) else { return nil }
         return TandemError(
             .usage,
-            "the class \(type) declares \(entity.name).\(shown.name) as \(shown.type), but the model has "
+            "the class \(type) declares \(entity.name).\(declaration.name) as \(declaration.type), but the model has "
                 + mismatch)
     }
 
     /// Returns a description of a property if values of a type can't represent it, or else nil.
     private static func mismatch(_ type: Any.Type, _ property: CompiledProperty) -> String? {
-        if let optional = type as? any OptionalShown.Type {
+        if let optional = type as? any OptionalDeclaration.Type {
             return mismatch(optional.wrapped, property)
         }
-        if type is any ArrayShown.Type, property.isToMany {
+        if type is any ArrayDeclaration.Type, property.isToMany {
             let isOrdered = property.relationship?.isOrdered == true
             return isOrdered ? nil : "an unordered to-many relationship"
         }
-        if type is any SetShown.Type { return property.isToMany ? nil : what(property) }
+        if type is any SetDeclaration.Type { return property.isToMany ? nil : what(property) }
         if type is ManagedObject.Type {
             return property.relationship != nil && !property.isToMany ? nil : what(property)
         }
@@ -86,22 +86,22 @@ extension Managed: ManagedDeclaration {
 
 extension ManagedDeclaration {
     /// Whether the value type represents a to-many relationship.
-    var isSet: Bool { type is any SetShown.Type }
+    var isSet: Bool { type is any SetDeclaration.Type }
 }
 
 /// An optional type with any wrapped type.
-protocol OptionalShown {
+protocol OptionalDeclaration {
     static var wrapped: Any.Type { get }
 }
 
-extension Optional: OptionalShown {
+extension Optional: OptionalDeclaration {
     static var wrapped: Any.Type { Wrapped.self }
 }
 
-private protocol SetShown {}
+private protocol SetDeclaration {}
 
-extension Set: SetShown {}
+extension Set: SetDeclaration {}
 
-private protocol ArrayShown: SetShown {}
+private protocol ArrayDeclaration: SetDeclaration {}
 
-extension Array: SetShown, ArrayShown where Element: ManagedObject {}
+extension Array: SetDeclaration, ArrayDeclaration where Element: ManagedObject {}

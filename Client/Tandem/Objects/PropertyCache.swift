@@ -65,7 +65,7 @@ final class PropertyCache {
         if let place = place(name, in: entity) { return entity.properties[place.slot] }
         let property = entity.declared(name.text)
         if let probe {
-            probe.note(property)
+            probe.record(property)
         } else {
             add(name, of: name.text, entity, property.slot)
         }

@@ -53,7 +53,7 @@ public final class ContextObserver {
     private var request: CompiledRequest?
     /// The model that lacks an entity or property of the request, and the last position reported
     /// before that model.
-    private var unfit: (model: CompiledModel, since: Position)?
+    private var unsupportedModel: (model: CompiledModel, since: Position)?
     private let declaration: FetchDescriptor
     private let handler: (ObserverEvent) -> Void
     private var undelivered: Deque<ObserverEvent> = []
@@ -78,14 +78,16 @@ public final class ContextObserver {
 extension ContextObserver: MergeParticipant {
     func step(_ group: MergedGroup, _ verdicts: [Verdict]?) {
         guard let session = context?.session else { return }
-        let told = SaveGap(
+        let gap = SaveGap(
             after: group.missed?.after ?? session.position(last),
             through: session.position(group.to))
-        if unfit == nil, let missed = group.missed?.left(after: group.isOtherLog ? 0 : last) {
+        if unsupportedModel == nil,
+            let missed = group.missed?.left(after: group.isOtherLog ? 0 : last)
+        {
             undelivered.append(.missed(missed))
         }
         defer { last = group.isOtherLog ? group.to : max(last, group.to) }
-        fit(session.model, told)
+        recompile(for: session.model, gap)
         guard let request else { return }
         var rows = TouchedRows(group.transactions, request)
         for transaction in group.transactions {
@@ -103,19 +105,20 @@ extension ContextObserver: MergeParticipant {
     }
 
     /// Compiles the request for another model, or reports once per model why that is impossible.
-    private func fit(_ model: CompiledModel, _ told: SaveGap) {
-        guard (unfit?.model ?? request?.model) !== model else { return }
+    private func recompile(for model: CompiledModel, _ gap: SaveGap) {
+        guard (unsupportedModel?.model ?? request?.model) !== model else { return }
         do {
             request = try SaveMatcher(declaration, in: model).request
         } catch {
             request = nil
-            unfit = (model, unfit?.since ?? told.after)
+            unsupportedModel = (model, unsupportedModel?.since ?? gap.after)
             return undelivered.append(.failed(error))
         }
-        if let unfit {
-            undelivered.append(.missed(SaveGap(after: unfit.since, through: told.through)))
+        if let unsupportedModel {
+            undelivered.append(
+                .missed(SaveGap(after: unsupportedModel.since, through: gap.through)))
         }
-        unfit = nil
+        unsupportedModel = nil
     }
 
     func deliver() {

@@ -39,7 +39,9 @@ struct NonNilRequirement {
     }
 
     /// Returns whether a value is itself nil whenever a required value is nil.
-    func isSaid(by value: QueryExpression) -> Bool { values.allSatisfy { value.isNil(where: $0) } }
+    func isImplied(by value: QueryExpression) -> Bool {
+        values.allSatisfy { value.isNil(where: $0) }
+    }
 }
 
 /// The replacement of a value if required values are nil.

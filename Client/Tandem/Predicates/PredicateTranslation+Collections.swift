@@ -6,7 +6,7 @@ import TandemQuery
 
 extension PredicateExpressions.SequenceContainsWhere: TranslatedExpression {
     func translate(_ translation: inout PredicateTranslation) throws(TandemError)
-        -> PredicateTranslation.Part
+        -> PredicateTranslation.Translation
     {
         let members = try translation.members(sequence)
         let (name, condition) = try translation.condition(test, on: variable.key)
@@ -16,7 +16,7 @@ extension PredicateExpressions.SequenceContainsWhere: TranslatedExpression {
 
 extension PredicateExpressions.SequenceAllSatisfy: TranslatedExpression {
     func translate(_ translation: inout PredicateTranslation) throws(TandemError)
-        -> PredicateTranslation.Part
+        -> PredicateTranslation.Translation
     {
         let members = try translation.members(sequence)
         let (name, condition) = try translation.condition(test, on: variable.key)
@@ -26,7 +26,7 @@ extension PredicateExpressions.SequenceAllSatisfy: TranslatedExpression {
 
 extension PredicateExpressions.Filter: TranslatedExpression {
     func translate(_ translation: inout PredicateTranslation) throws(TandemError)
-        -> PredicateTranslation.Part
+        -> PredicateTranslation.Translation
     {
         let members = try translation.members(sequence)
         let (name, condition) = try translation.condition(filter, on: variable.key)
@@ -38,7 +38,7 @@ extension PredicateExpressions.Filter: TranslatedExpression {
 
 extension PredicateExpressions.SequenceContains: TranslatedExpression {
     func translate(_ translation: inout PredicateTranslation) throws(TandemError)
-        -> PredicateTranslation.Part
+        -> PredicateTranslation.Translation
     {
         let element = try translation.value(element)
         switch try translation.translate(sequence) {
@@ -70,7 +70,7 @@ extension ObjectPredicate {
 
 extension PredicateExpressions.RangeExpressionContains: TranslatedExpression {
     func translate(_ translation: inout PredicateTranslation) throws(TandemError)
-        -> PredicateTranslation.Part
+        -> PredicateTranslation.Translation
     {
         guard case .range(let ends) = try translation.translate(range),
             case .value(let value, let other) = try translation.translate(element)
@@ -81,7 +81,7 @@ extension PredicateExpressions.RangeExpressionContains: TranslatedExpression {
 
 extension PredicateExpressions.Range: TranslatedExpression {
     func translate(_ translation: inout PredicateTranslation) throws(TandemError)
-        -> PredicateTranslation.Part
+        -> PredicateTranslation.Translation
     {
         .range(
             ValueRange(
@@ -92,7 +92,7 @@ extension PredicateExpressions.Range: TranslatedExpression {
 
 extension PredicateExpressions.ClosedRange: TranslatedExpression {
     func translate(_ translation: inout PredicateTranslation) throws(TandemError)
-        -> PredicateTranslation.Part
+        -> PredicateTranslation.Translation
     {
         .range(
             ValueRange(

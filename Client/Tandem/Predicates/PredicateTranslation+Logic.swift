@@ -4,7 +4,7 @@ import TandemQuery
 
 extension PredicateExpressions.Conjunction: TranslatedExpression {
     func translate(_ translation: inout PredicateTranslation) throws(TandemError)
-        -> PredicateTranslation.Part
+        -> PredicateTranslation.Translation
     {
         .predicate(.and([try translation.predicate(lhs), try translation.predicate(rhs)]))
     }
@@ -12,7 +12,7 @@ extension PredicateExpressions.Conjunction: TranslatedExpression {
 
 extension PredicateExpressions.Disjunction: TranslatedExpression {
     func translate(_ translation: inout PredicateTranslation) throws(TandemError)
-        -> PredicateTranslation.Part
+        -> PredicateTranslation.Translation
     {
         .predicate(.or([try translation.predicate(lhs), try translation.predicate(rhs)]))
     }
@@ -20,13 +20,13 @@ extension PredicateExpressions.Disjunction: TranslatedExpression {
 
 extension PredicateExpressions.Negation: TranslatedExpression {
     func translate(_ translation: inout PredicateTranslation) throws(TandemError)
-        -> PredicateTranslation.Part
+        -> PredicateTranslation.Translation
     { .predicate(.not(try translation.predicate(wrapped))) }
 }
 
 extension PredicateExpressions.Conditional: TranslatedExpression {
     func translate(_ translation: inout PredicateTranslation) throws(TandemError)
-        -> PredicateTranslation.Part
+        -> PredicateTranslation.Translation
     {
         // A non-Boolean branch could be nil, which is not the same as false.
         guard Output.self is Bool.Type else { throw PredicateTranslation.unknown(self) }
@@ -42,19 +42,19 @@ extension PredicateExpressions.Conditional: TranslatedExpression {
 
 extension PredicateExpressions.Equal: TranslatedExpression {
     func translate(_ translation: inout PredicateTranslation) throws(TandemError)
-        -> PredicateTranslation.Part
+        -> PredicateTranslation.Translation
     { .predicate(try translation.compare(lhs, .equal, rhs)) }
 }
 
 extension PredicateExpressions.NotEqual: TranslatedExpression {
     func translate(_ translation: inout PredicateTranslation) throws(TandemError)
-        -> PredicateTranslation.Part
+        -> PredicateTranslation.Translation
     { .predicate(try translation.compare(lhs, .notEqual, rhs)) }
 }
 
 extension PredicateExpressions.Comparison: TranslatedExpression {
     func translate(_ translation: inout PredicateTranslation) throws(TandemError)
-        -> PredicateTranslation.Part
+        -> PredicateTranslation.Translation
     {
         let op: Comparison.Operator =
             switch op {
@@ -92,17 +92,17 @@ extension PredicateTranslation {
 
     /// Returns a condition compared with true, false or nil.
     private static func compare(
-        _ part: Part, _ op: Comparison.Operator, _ wanted: Value, _ node: Any
+        _ part: Translation, _ op: Comparison.Operator, _ wanted: Value, _ node: Any
     ) throws(TandemError) -> ObjectPredicate {
         guard op == .equal || op == .notEqual else { throw unknown(node) }
         switch (part, wanted) {
         case (.predicate(let condition), .bool(let wanted)):
             return wanted == (op == .equal) ? condition : .not(condition)
-        case (.onValue(let condition, let needed), .bool(let wanted)):
+        case (.optionalPredicate(let condition, let needed), .bool(let wanted)):
             // Nil differs from true and from false.
             let isEqual = needed.and(wanted ? condition : .not(condition))
             return op == .equal ? isEqual : .not(isEqual)
-        case (.onValue(_, let needed), .null):
+        case (.optionalPredicate(_, let needed), .null):
             return op == .equal ? needed.fails : .not(needed.fails)
         default:
             let value = QueryExpression.constant(wanted).format
@@ -128,16 +128,17 @@ extension ObjectPredicate {
 
 extension PredicateExpressions.OptionalFlatMap: TranslatedExpression {
     func translate(_ translation: inout PredicateTranslation) throws(TandemError)
-        -> PredicateTranslation.Part
+        -> PredicateTranslation.Translation
     {
         guard let (value, needed) = try translation.translate(wrapped).optional else {
             throw PredicateTranslation.unknown(self)
         }
         translation.variables[variable.key] = value
         switch try translation.translate(transform) {
-        case .predicate(let condition): return .onValue(condition, needed)
-        case .onValue(let condition, let inner): return .onValue(condition, needed.adding(inner))
-        case .value(let result, nil) where needed.isSaid(by: result):
+        case .predicate(let condition): return .optionalPredicate(condition, needed)
+        case .optionalPredicate(let condition, let inner):
+            return .optionalPredicate(condition, needed.adding(inner))
+        case .value(let result, nil) where needed.isImplied(by: result):
             return .value(result, or: nil)
         case .value(let result, nil): return .value(result, or: Fallback(needed: needed))
         case .value(let result, let inner?) where inner.value == nil:
@@ -150,14 +151,14 @@ extension PredicateExpressions.OptionalFlatMap: TranslatedExpression {
 
 extension PredicateExpressions.NilCoalesce: TranslatedExpression {
     func translate(_ translation: inout PredicateTranslation) throws(TandemError)
-        -> PredicateTranslation.Part
+        -> PredicateTranslation.Translation
     {
         let part = try translation.translate(lhs)
         if let (value, needed) = part.optional {
             return .value(
                 value, or: Fallback(needed: needed, value: try translation.value(rhs)))
         }
-        guard case .onValue(let condition, let needed) = part else {
+        guard case .optionalPredicate(let condition, let needed) = part else {
             throw PredicateTranslation.unknown(self)
         }
         return .predicate(.choice(needed, condition, try translation.predicate(rhs)))
@@ -166,12 +167,12 @@ extension PredicateExpressions.NilCoalesce: TranslatedExpression {
 
 extension PredicateExpressions.ForcedUnwrap: TranslatedExpression {
     func translate(_ translation: inout PredicateTranslation) throws(TandemError)
-        -> PredicateTranslation.Part
+        -> PredicateTranslation.Translation
     { try translation.translate(inner) }
 }
 
 extension PredicateExpressions.NilLiteral: TranslatedExpression {
     func translate(_ translation: inout PredicateTranslation) throws(TandemError)
-        -> PredicateTranslation.Part
+        -> PredicateTranslation.Translation
     { .value(.constant(.null), or: nil) }
 }

@@ -4,7 +4,7 @@ import TandemQuery
 
 extension PredicateExpressions.Variable: TranslatedExpression {
     func translate(_ translation: inout PredicateTranslation) throws(TandemError)
-        -> PredicateTranslation.Part
+        -> PredicateTranslation.Translation
     {
         guard let value = translation.variables[key] else {
             throw PredicateTranslation.unknown(self, "is not bound to a value")
@@ -15,7 +15,7 @@ extension PredicateExpressions.Variable: TranslatedExpression {
 
 extension PredicateExpressions.Value: TranslatedExpression {
     func translate(_ translation: inout PredicateTranslation) throws(TandemError)
-        -> PredicateTranslation.Part
+        -> PredicateTranslation.Translation
     {
         if let range = value as? any OperandRange, let ends = range.ends { return .range(ends) }
         guard let expression = AnyOperand.expression(of: value) else {
@@ -27,7 +27,7 @@ extension PredicateExpressions.Value: TranslatedExpression {
 
 extension PredicateExpressions.KeyPath: TranslatedExpression {
     func translate(_ translation: inout PredicateTranslation) throws(TandemError)
-        -> PredicateTranslation.Part
+        -> PredicateTranslation.Translation
     {
         if let kind { return try translate(kind, &translation) }
         let root = try translation.value(root)
@@ -41,7 +41,7 @@ extension PredicateExpressions.KeyPath: TranslatedExpression {
     /// Translates `count` and `isEmpty`.
     private func translate(
         _ kind: CommonKeyPathKind, _ translation: inout PredicateTranslation
-    ) throws(TandemError) -> PredicateTranslation.Part {
+    ) throws(TandemError) -> PredicateTranslation.Translation {
         switch (kind, try translation.translate(root)) {
         case (.collectionCount, .members(let members)):
             return .value(.aggregate(.count, of: members, path: []), or: nil)
@@ -62,7 +62,7 @@ extension PredicateExpressions.KeyPath: TranslatedExpression {
 
 extension PredicateExpressions.Arithmetic: TranslatedExpression {
     func translate(_ translation: inout PredicateTranslation) throws(TandemError)
-        -> PredicateTranslation.Part
+        -> PredicateTranslation.Translation
     {
         let op: Arithmetic =
             switch op {
@@ -77,19 +77,19 @@ extension PredicateExpressions.Arithmetic: TranslatedExpression {
 
 extension PredicateExpressions.IntDivision: TranslatedExpression {
     func translate(_ translation: inout PredicateTranslation) throws(TandemError)
-        -> PredicateTranslation.Part
+        -> PredicateTranslation.Translation
     { try translation.calculate(lhs, .divide, rhs) }
 }
 
 extension PredicateExpressions.FloatDivision: TranslatedExpression {
     func translate(_ translation: inout PredicateTranslation) throws(TandemError)
-        -> PredicateTranslation.Part
+        -> PredicateTranslation.Translation
     { try translation.calculate(lhs, .divide, rhs) }
 }
 
 extension PredicateExpressions.UnaryMinus: TranslatedExpression {
     func translate(_ translation: inout PredicateTranslation) throws(TandemError)
-        -> PredicateTranslation.Part
+        -> PredicateTranslation.Translation
     {
         let value = try translation.value(wrapped)
         return .value(.arithmetic(.subtract, .constant(.int(0)), value), or: nil)
@@ -99,7 +99,7 @@ extension PredicateExpressions.UnaryMinus: TranslatedExpression {
 extension PredicateTranslation {
     fileprivate mutating func calculate(
         _ left: Any, _ op: Arithmetic, _ right: Any
-    ) throws(TandemError) -> Part {
+    ) throws(TandemError) -> Translation {
         .value(.arithmetic(op, try value(left), try value(right)), or: nil)
     }
 }
@@ -108,20 +108,20 @@ extension PredicateTranslation {
 
 extension PredicateExpressions.CollectionContainsCollection: TranslatedExpression {
     func translate(_ translation: inout PredicateTranslation) throws(TandemError)
-        -> PredicateTranslation.Part
+        -> PredicateTranslation.Translation
     { try translation.test(self, base, .contains, other) }
 }
 
 extension PredicateExpressions.SequenceStartsWith: TranslatedExpression {
     func translate(_ translation: inout PredicateTranslation) throws(TandemError)
-        -> PredicateTranslation.Part
+        -> PredicateTranslation.Translation
     { try translation.test(self, base, .beginsWith, prefix) }
 }
 
 extension PredicateTranslation {
     fileprivate mutating func test(
         _ node: Any, _ left: Any, _ op: Comparison.Operator, _ right: Any
-    ) throws(TandemError) -> Part {
+    ) throws(TandemError) -> Translation {
         guard case .value(let text, let other) = try translate(left) else {
             throw Self.unknown(node)
         }

@@ -34,11 +34,11 @@ extension ObjectPredicate {
 /// The state of a translation: the expressions bound to the predicate's variables.
 struct PredicateTranslation {
     /// The translation of a node of the tree.
-    enum Part {
+    enum Translation {
         /// A condition.
         case predicate(ObjectPredicate)
         /// A condition on an optional; it is nil if the required values are not all present.
-        case onValue(ObjectPredicate, NonNilRequirement)
+        case optionalPredicate(ObjectPredicate, NonNilRequirement)
         /// A value, with its fallback if required values are nil.
         case value(QueryExpression, or: Fallback?)
         /// All or some of the targets of a to-many relationship.
@@ -61,7 +61,7 @@ struct PredicateTranslation {
     private var elements = 0
 
     /// Translates any node.
-    mutating func translate(_ node: Any) throws(TandemError) -> Part {
+    mutating func translate(_ node: Any) throws(TandemError) -> Translation {
         guard let node = node as? any TranslatedExpression else { throw Self.unknown(node) }
         return try node.translate(&self)
     }
@@ -70,7 +70,7 @@ struct PredicateTranslation {
     mutating func predicate(_ node: Any) throws(TandemError) -> ObjectPredicate {
         switch try translate(node) {
         case .predicate(let predicate): return predicate
-        case .onValue(let predicate, let needed): return needed.and(predicate)
+        case .optionalPredicate(let predicate, let needed): return needed.and(predicate)
         case .value(.constant(.bool(let value)), nil): return .constant(value)
         case .value(let value, let other):
             return .either(value, other) {
@@ -111,11 +111,11 @@ struct PredicateTranslation {
     /// Returns the error for a node that has no translation.
     static func unknown(_ node: Any, _ why: String = "cannot be translated") -> TandemError {
         let type = String("\(Swift.type(of: node))".prefix { $0 != "<" })
-        return unknown(named: written[type] ?? type, why)
+        return unknown(named: swiftSyntax[type] ?? type, why)
     }
 
     /// The Swift expressions that Foundation's types represent.
-    private static let written = [
+    private static let swiftSyntax = [
         "ClosedRange": "a...b", "CollectionContainsCollection": "a.contains(b)",
         "CollectionIndexSubscript": "a[index]", "CollectionRangeSubscript": "a[range]",
         "Conditional": "a ? b : c", "ConditionalCast": "a as? T",
@@ -147,5 +147,5 @@ struct PredicateTranslation {
 /// An expression of a `#Predicate` that has a translation.
 protocol TranslatedExpression {
     func translate(_ translation: inout PredicateTranslation) throws(TandemError)
-        -> PredicateTranslation.Part
+        -> PredicateTranslation.Translation
 }

@@ -51,7 +51,7 @@ struct CaughtUpAnswer {
         collector.reader.isAuthoritative = true
         let needsRows = plan.mode == .related || answer.objects.count <= source.core.limits.keptRows
         collector.reader.answered = answer.rows(includingObjects: needsRows)
-        collector.note(group)
+        collector.record(group)
         self.buffered = buffered
         self.group = group
         self.verdicts = verdicts
@@ -70,7 +70,7 @@ struct CaughtUpAnswer {
         }
         if verdicts != nil { return overrides }
         for change in tail where collector.plan.compiled.includes(tag: change.object.tag) {
-            guard change.kind != .touch, !collector.plan.leavesPlace(change) else { continue }
+            guard change.kind != .touch, !collector.plan.keepsPlacement(change) else { continue }
             let row = change.row.flatMap { collector.matches(change.object, $0) ? $0 : nil }
             overrides[change.object.number] = (change.object, row)
         }
@@ -87,7 +87,7 @@ struct CaughtUpAnswer {
         guard let known = buffered.known, known.verdicts.isEmpty, overrides.isEmpty,
             !plan.isWindow
         else { return nil }
-        return known.list.places
+        return known.list.placements
     }
 
     /// The rows in any order, without the context's edits.
@@ -147,10 +147,10 @@ struct CaughtUpAnswer {
         let model = plan.compiled.model
         for object in answer.objects {
             let row = collector.reader.changes[object.object.number]?.row ?? object.row
-            sums.note(row, of: object.object, model)
+            sums.record(row, of: object.object, model)
         }
         for (object, row) in overrides.values {
-            if let row { sums.note(row, of: object, model) }
+            if let row { sums.record(row, of: object, model) }
         }
         return sums
     }
@@ -164,7 +164,8 @@ struct CaughtUpAnswer {
             let number = stored.object.number
             if changes[number]?.kind == .delete { continue }
             let row = changes[number]?.row ?? stored.row
-            source.graph.hold(stored.object, row, version: group.versions[number] ?? stored.version)
+            source.graph.storeRow(
+                stored.object, row, version: group.versions[number] ?? stored.version)
         }
     }
 
@@ -179,12 +180,12 @@ struct CaughtUpAnswer {
         versions.merge(group.versions)
         if let (list, verdicts) = buffered.known {
             let news = Set(verdicts.map(\.object.number)).union(overrides.keys)
-            links.take(list, without: news, source, reader, versions)
+            links.adopt(list, without: news, source, reader, versions)
             let judged = Dictionary(
                 verdicts.map { ($0.object.number, $0.row) }, uniquingKeysWith: { $1 })
             for number in rows.lazy.map(\.number) where news.contains(number) {
                 guard let row = overrides[number]?.row ?? judged[number] ?? nil else { continue }
-                links.note(number, row, source, reader, versions)
+                links.record(number, row, source, reader, versions)
             }
             return links
         }
@@ -192,10 +193,12 @@ struct CaughtUpAnswer {
             let reference = ObjectReference(tag: row.entityTag, number: row.number)
             guard case .row(let bytes) = reader.row(of: reference) else { return nil }
             let current = overrides[row.number]?.row ?? bytes
-            if keepsRows { source.graph.hold(reference, current, version: versions[row.number]) }
+            if keepsRows {
+                source.graph.storeRow(reference, current, version: versions[row.number])
+            }
             return (row.number, current)
         }
-        links.note(current, source, reader, versions)
+        links.record(current, source, reader, versions)
         return links
     }
 }

@@ -36,7 +36,7 @@ struct ChangeCauses: Sendable {
     private var ends: Set<ObjectNumber> = []
 
     /// Records the changes of a merge.
-    mutating func note(_ group: MergedGroup, _ collector: RowChangeCollector) {
+    mutating func record(_ group: MergedGroup, _ collector: RowChangeCollector) {
         let isFirst = merged.isEmpty
         let isByOthers = collector.plan.compiled.predicateUsesRelated
         for part in collector.ownParts {
@@ -46,39 +46,39 @@ struct ChangeCauses: Sendable {
                 let slots = group.changes[at].changed
                 let kind = group.changes[at].kind
                 if isByOthers, kind == .insert || kind == .delete { ends.insert(number) }
-                if isFirst { merged.append((number, slots)) } else { note(number, slots) }
+                if isFirst { merged.append((number, slots)) } else { record(number, slots) }
             }
         }
         if isFirst, collector.ownParts.count > 1 { merged.sort { $0.number < $1.number } }
         for path in collector.plan.compiled.paths
         where !path.hops.isEmpty && path.isTouched(by: group.table, collector.plan.compiled.model) {
-            note(path, collector.plan)
+            record(path, collector.plan)
         }
     }
 
     /// Records the key paths through which changes to other objects affect rows.
-    mutating func note(_ changes: [Change], _ plan: ResultsPlan) {
+    mutating func record(_ changes: [Change], _ plan: ResultsPlan) {
         if changes.isEmpty { return }
         let table = ChangeTable(changes)
         for path in plan.compiled.paths
         where !path.hops.isEmpty && path.isTouched(by: table, plan.compiled.model) {
-            note(path, plan)
+            record(path, plan)
         }
     }
 
-    private mutating func note(_ path: ObservedPath, _ plan: ResultsPlan) {
+    private mutating func record(_ path: ObservedPath, _ plan: ResultsPlan) {
         guard let name = path.name(in: plan.compiled.model) else { return }
         paths[name, default: []].formUnion(path.usage)
     }
 
     /// Records the slots changed by edits to an object.
-    mutating func note(_ number: ObjectNumber, _ slots: PropertyMask) {
+    mutating func record(_ number: ObjectNumber, _ slots: PropertyMask) {
         others[number] = others[number]?.union(slots) ?? slots
     }
 
     /// Adds the causes of a later change.
     mutating func formUnion(_ later: ChangeCauses) {
-        for (number, slots) in later.merged { note(number, slots) }
+        for (number, slots) in later.merged { record(number, slots) }
         others.merge(later.others) { $0.union($1) }
         paths.merge(later.paths) { $0.union($1) }
         ends.formUnion(later.ends)

@@ -18,33 +18,35 @@ import TandemResults
 struct EditOverlay {
     private let context: ManagedObjectContext
     /// Whether the list shows unsaved edits.
-    var isEnabled = true { didSet { isStaleWhole = isStaleWhole || isEnabled != oldValue } }
+    var isEnabled = true {
+        didSet { needsFullPlacement = needsFullPlacement || isEnabled != oldValue }
+    }
     private(set) var entries: [ObjectNumber: OverlayEntry] = [:]
     /// The objects whose edits were added, dropped or changed since they were last applied.
     private var touched: Set<ObjectReference> = []
     /// The edited objects on which the placement of other rows may depend.
     private var related: Set<ObjectNumber> = []
     /// Whether all objects must be placed again.
-    private var isStaleWhole = false
+    private var needsFullPlacement = false
     /// The objects that keep their stored row, because an object that determines their placement is
     /// not loaded.
     private var undecided: Set<ObjectNumber> = []
     /// The objects with entries, indexed by the objects on which their placement depends.
-    private var reaching = ReverseIndex()
+    private var entriesByReachedObject = ReverseIndex()
     /// The number of times that merges and edits caused an edited object to be placed.
-    private(set) var placements = 0
+    private(set) var placementCount = 0
 
     init(_ context: ManagedObjectContext) { self.context = context }
 
     /// Whether edits that were added or dropped have not been applied yet.
-    var isStale: Bool { isStaleWhole || !touched.isEmpty }
+    var isStale: Bool { needsFullPlacement || !touched.isEmpty }
 
     // MARK: Objects to place again
 
     mutating func touch(_ object: ObjectReference) { touched.insert(object) }
 
     /// Marks the undecided objects to be placed again.
-    mutating func touchUnplaced() {
+    mutating func touchUndecided() {
         for number in undecided {
             if let edits = entries[number] { touched.insert(edits.record.reference) }
         }
@@ -60,14 +62,14 @@ struct EditOverlay {
         var reachesMembers = false
         for object in touched {
             found.insert(object.number)
-            found.formUnion(reaching.rows(for: object.number))
+            found.formUnion(entriesByReachedObject.rows(for: object.number))
             reachesMembers = reachesMembers || plan.watched[object.tag] != nil
         }
         if entries.isEmpty, related.isEmpty { return found }
         for change in group?.changes ?? [] {
             let number = change.object.number
             if entries[number] != nil { found.insert(number) }
-            found.formUnion(reaching.rows(for: number))
+            found.formUnion(entriesByReachedObject.rows(for: number))
             reachesMembers = reachesMembers || plan.watched[change.object.tag] != nil
         }
         for number in edits.removed where entries[number] != nil { found.insert(number) }
@@ -135,11 +137,11 @@ struct EditOverlay {
             return isShown ? shown : entry.stored
         }
         let reader = ContextReader(context: context, includesEdits: true)
-        let (reached, unknown) = compiled.reached(behind: row, reader)
+        let (reached, unknown) = compiled.reached(from: row, reader)
         context.root.listUpdater.loadSoon(unknown)
         entry.reached = reached.map(\.number)
         entry.isPlaced = unknown.isEmpty
-        if plan.placesByRelated { entry.shows = compiled.refreshValues(object, row, reader) }
+        if plan.isPlacedByRelated { entry.shows = compiled.refreshValues(object, row, reader) }
         let matches = compiled.matches(object, row, reader)
         if matches == nil { entry.isPlaced = false }
         guard matches ?? (entry.stored != nil) else { return nil }
@@ -155,9 +157,13 @@ struct EditOverlay {
 
     /// Replaces the entry of an object; nil removes it.
     private mutating func set(_ number: ObjectNumber, _ edits: OverlayEntry?) {
-        for object in entries[number]?.reached ?? [] { reaching.remove(row: number, for: object) }
+        for object in entries[number]?.reached ?? [] {
+            entriesByReachedObject.remove(row: number, for: object)
+        }
         entries[number] = edits
-        for object in edits?.reached ?? [] { reaching.insert(row: number, for: object) }
+        for object in edits?.reached ?? [] {
+            entriesByReachedObject.insert(row: number, for: object)
+        }
         if edits?.isPlaced == false { undecided.insert(number) } else { undecided.remove(number) }
     }
 
@@ -165,7 +171,7 @@ struct EditOverlay {
     /// later belong to the next step.
     private mutating func begin() {
         touched.removeAll()
-        isStaleWhole = false
+        needsFullPlacement = false
     }
 
     // MARK: Stepping
@@ -174,14 +180,14 @@ struct EditOverlay {
     ///
     /// `rows` contains the rows as shown before. Returns the edited objects that were examined,
     /// including those whose edits were dropped.
-    mutating func lay(
+    mutating func apply(
         over edits: inout ListEdits, _ plan: ResultsPlan, _ group: MergedGroup?,
         _ rows: KnownRows, _ links: ResultsLinks?, _ causes: inout ChangeCauses
     ) -> Set<ObjectNumber> {
         if entries.isEmpty, related.isEmpty, !isStale { return [] }
         var candidates = self.candidates(group, edits, plan)
         let lineage = context.lineage
-        if isStaleWhole {
+        if needsFullPlacement {
             candidates.formUnion(entries.keys)
             for level in lineage {
                 candidates.formUnion(level.editor.editedRecords.lazy.map(\.reference.number))
@@ -206,7 +212,7 @@ struct EditOverlay {
             var target = below
             if var edited = fresh[number] {
                 edited.stored = below
-                placements += 1
+                placementCount += 1
                 target = place(&edited, plan, shown: shown, isShown: entries[number] != nil)
                 fresh[number] = edited
             }
@@ -215,7 +221,7 @@ struct EditOverlay {
             guard let target else {
                 if shown != nil {
                     next.removed.append(number)
-                    causes.note(number, step)
+                    causes.record(number, step)
                 }
                 continue
             }
@@ -224,19 +230,19 @@ struct EditOverlay {
             var reason =
                 plan.showsOwnLinksOnly
                 ? [] : edits.reasons[number]?.intersection(.refreshPath) ?? []
-            if plan.placesByRelated, let differ = step.relatedValuesDiffer(plan, reader) {
+            if plan.isPlacedByRelated, let differ = step.relatedValuesDiffer(plan, reader) {
                 reason = differ ? .refreshPath : []
             }
             if let shown {
                 reason.formUnion(RowChangeCollector.difference(shown, target))
                 if step.isChange {
                     reason.insert(.ownValues)
-                    causes.note(number, step)
+                    causes.record(number, step)
                 }
                 if reason.isEmpty { continue }
             } else {
                 reason.insert(.ownValues)
-                causes.note(number, step)
+                causes.record(number, step)
             }
             next.upserted.append(target)
             next.reasons[number] = reason
@@ -250,7 +256,7 @@ struct EditOverlay {
 
     /// Returns the edited objects on which the placement of other rows may depend.
     func relatedEdits(_ plan: ResultsPlan) -> Set<ObjectNumber> {
-        guard isEnabled, plan.placesByRelated else { return [] }
+        guard isEnabled, plan.isPlacedByRelated else { return [] }
         let edited = context.lineage.lazy.flatMap(\.editor.editedRecords)
         return Set(edited.filter { ResultsPlan.concerns($0, plan.watched) }.map(\.reference.number))
     }
@@ -261,8 +267,8 @@ struct EditOverlay {
         _ plan: ResultsPlan, _ lineage: [ManagedObjectContext], _ links: ResultsLinks?,
         _ causes: inout ChangeCauses
     ) -> Set<ObjectNumber> {
-        guard plan.placesByRelated else { return [] }
-        if isStaleWhole {
+        guard plan.isPlacedByRelated else { return [] }
+        if needsFullPlacement {
             related = relatedEdits(plan)
         } else {
             let touched = self.touched.filter { plan.watched[$0.tag] != nil }
@@ -274,11 +280,11 @@ struct EditOverlay {
                 if isEnabled, isEdited { related.insert(number) } else { related.remove(number) }
             }
         }
-        causes.note(
+        causes.record(
             touched.compactMap { object in
                 plan.watched[object.tag].map { Change(.update, object, changed: $0) }
             }, plan)
-        let numbers = isStaleWhole ? related : Set(touched.map(\.number))
+        let numbers = needsFullPlacement ? related : Set(touched.map(\.number))
         return related.intersection(numbers).reduce(into: []) { rows, object in
             rows.formUnion(links?.rows(reaching: object) ?? [])
         }
@@ -289,13 +295,13 @@ struct EditOverlay {
     private func editsReached(
         by row: ResultRow?, _ related: Set<ObjectNumber>, _ plan: ResultsPlan
     ) -> OverlayEntry? {
-        guard let row, !related.isEmpty, plan.placesByRelated else { return nil }
+        guard let row, !related.isEmpty, plan.isPlacedByRelated else { return nil }
         let record = context.graph.record(ObjectReference(tag: row.entityTag, number: row.number))
         guard let row = record.currentRow(modelVersion: plan.compiled.model.version) else {
             return nil
         }
         let reader = ContextReader(context: context, includesEdits: true)
-        let reached = plan.compiled.reached(behind: row, reader).reached
+        let reached = plan.compiled.reached(from: row, reader).reached
         guard reached.contains(where: { related.contains($0.number) }) else { return nil }
         return OverlayEntry(record, layers: [])
     }
@@ -335,7 +341,7 @@ struct EditOverlay {
     mutating func replace(by rows: EditedRows, related: Set<ObjectNumber>) {
         begin()
         self.related = related
-        (entries, reaching, undecided) = ([:], ReverseIndex(), [])
+        (entries, entriesByReachedObject, undecided) = ([:], ReverseIndex(), [])
         for (number, entry) in rows.entries { set(number, entry) }
     }
 
@@ -370,9 +376,9 @@ struct EditedRows {
 
 extension ChangeCauses {
     /// Records the slots changed by edits to an object, before and after a step.
-    fileprivate mutating func note(_ number: ObjectNumber, _ step: OverlayStep) {
+    fileprivate mutating func record(_ number: ObjectNumber, _ step: OverlayStep) {
         for edits in [step.before?.edits, step.after?.edits] {
-            if let edits { note(number, edits.mask) }
+            if let edits { record(number, edits.mask) }
         }
     }
 }

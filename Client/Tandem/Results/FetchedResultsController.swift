@@ -139,7 +139,7 @@ public final class FetchedResultsController<Object: ManagedObject> {
         follower = ListFollower(context, isSectioned: sectionNameKeyPath != nil)
         follower.list.cache.name = cacheName
         follower.list.outbox.owner = self
-        if let type = fetchRequest.objectClass { context.core.learn(type) }
+        if let type = fetchRequest.objectClass { context.core.registerIfNeeded(type) }
         if let model = follower.source.session?.model {
             _ = try makePlan(model)
         } else {

@@ -42,7 +42,7 @@ final class FollowedList {
     /// Returns whether edits removed rows and the remaining known rows do not fill a plan's window.
     func needsRefill(_ plan: ResultsPlan) -> Bool {
         guard let window, !window.isComplete, !overlay.entries.isEmpty else { return false }
-        return window.rows.count < plan.needed ?? 0
+        return window.rows.count < plan.neededRows ?? 0
     }
 
     // MARK: Requests
@@ -55,7 +55,7 @@ final class FollowedList {
         for part in table.parts where plan.compiled.includes(tag: table.tag(of: part)) {
             for at in part where table.all[at].kind.writesRow {
                 let (kind, changed) = (table.all[at].kind, table.all[at].changed)
-                if plan.leavesPlace(kind, changed) { continue }
+                if plan.keepsPlacement(kind, changed) { continue }
                 guard let row = table.all[at].row else { continue }
                 if plan.compiled.matches(table.all[at].object, row, reader) == false { continue }
                 if !links.isKnown(row, reader) { return false }
@@ -79,7 +79,7 @@ final class FollowedList {
         let all = group.isBackward ? group.changes : group.transactions.flatMap(\.changes)
         let own = all.lazy.filter {
             plan.compiled.includes(tag: $0.object.tag) && $0.kind != .insert
-                && !plan.leavesPlace($0)
+                && !plan.keepsPlacement($0)
         }
         return own.count + (links?.affected(by: group.changes).count ?? 0)
     }
@@ -89,7 +89,7 @@ final class FollowedList {
     /// Applies the edits that were added or dropped since the last step.
     func applyOverlay(_ plan: ResultsPlan) {
         shown.begin()
-        layEdits(over: ListEdits(), plan, nil, GroupReader(source, .empty))
+        applyEdits(over: ListEdits(), plan, nil, GroupReader(source, .empty))
     }
 
     /// Applies a group, using the daemon's verdicts or the client's rows and links.
@@ -97,18 +97,18 @@ final class FollowedList {
         let collector = RowChangeCollector(
             deciding: group, verdicts, plan, stored, links, source)
         shown.begin()
-        shown.causes.note(group, collector)
-        if !collector.edits.isEmpty { relink(collector, group, verdicts) }
-        layEdits(over: collector.edits, plan, group, collector.reader)
+        shown.causes.record(group, collector)
+        if !collector.edits.isEmpty { updateLinks(collector, group, verdicts) }
+        applyEdits(over: collector.edits, plan, group, collector.reader)
     }
 
     /// Applies changes to stored rows, with the context's edits on top of them.
-    private func layEdits(
+    private func applyEdits(
         over below: ListEdits, _ plan: ResultsPlan, _ group: MergedGroup?, _ reader: GroupReader
     ) {
         var edits = below
-        let examined = overlay.lay(over: &edits, plan, group, rows, links, &shown.causes)
-        sums?.note(edits, examined, stored, plan.compiled.model, reader)
+        let examined = overlay.apply(over: &edits, plan, group, rows, links, &shown.causes)
+        sums?.record(edits, examined, stored, plan.compiled.model, reader)
         if !edits.isEmpty { apply(edits, plan) }
         if needsRefill(plan) { source.listUpdater.fillSoon() }
     }
@@ -119,21 +119,21 @@ final class FollowedList {
         }
         window = nil
         known.apply(edits)
-        var gone = edits.upserted.map(\.number).filter { known.row($0) == nil }
+        var dropped = edits.upserted.map(\.number).filter { known.row($0) == nil }
         let slack = source.core.limits.windowSlack
-        if let needed = plan.needed, known.rows.count / 8 > needed + slack {
-            gone += known.trim(to: needed + 2 * slack)
+        if let neededRows = plan.neededRows, known.rows.count / 8 > neededRows + slack {
+            dropped += known.trim(to: neededRows + 2 * slack)
         }
-        for number in gone {
+        for number in dropped {
             links?.forget(number, source)
             sums?.forget(number)
         }
         window = known
-        show(known.list(of: plan), changed: edits.reasons, plan, isSilent: false)
+        show(known.list(of: plan), changed: edits.reasons, plan, isFullFetch: false)
     }
 
     /// Keeps the changed rows in the context, and updates their links.
-    private func relink(
+    private func updateLinks(
         _ collector: RowChangeCollector, _ group: MergedGroup, _ verdicts: [Verdict]?
     ) {
         for number in collector.edits.removed { links?.forget(number, source) }
@@ -147,22 +147,22 @@ final class FollowedList {
                 tag: collector.edits.upserted[at].entityTag, number: number)
             let own = origin < 0 ? nil : group.changes[origin].row
             guard let bytes = own ?? collector.reader.row(of: reference).row else { continue }
-            if !source.graph.holds(number) {
-                source.graph.hold(reference, bytes, version: versions[number])
+            if !source.graph.hasRow(number) {
+                source.graph.storeRow(reference, bytes, version: versions[number])
             }
             if !isRelatedChanged, origin >= 0, group.changes[origin].kind == .update,
                 links?.staysLinked(number, group.changes[origin].changed) ?? true
             {
                 continue
             }
-            links?.note(number, bytes, source, collector.reader, versions)
+            links?.record(number, bytes, source, collector.reader, versions)
         }
         // Rows that changed without moving keep their links.
-        for number in collector.edits.unmoved where !source.graph.holds(number) {
+        for number in collector.edits.unmoved where !source.graph.hasRow(number) {
             guard let change = collector.reader.changes[number], let row = change.row else {
                 continue
             }
-            source.graph.hold(change.object, row, version: versions[number])
+            source.graph.storeRow(change.object, row, version: versions[number])
         }
     }
 
@@ -188,7 +188,7 @@ final class FollowedList {
             placed ?? known?.list(of: plan)
             ?? SectionedList(sectioned: plan.sectionKeyPath != nil, rows: edited.rows)
         if opening != nil, let problem = list.outOfOrder { return problem }
-        var reasons = survivors(of: edited.rows, new, phase)
+        var reasons = changeReasons(of: edited.rows, new, phase)
         if phase.interruption == nil { overlay.correct(&reasons, edited, new.group) }
         let links = new.links(of: rows)
         self.links?.forgetAll(source)
@@ -197,7 +197,7 @@ final class FollowedList {
         let names = sums?.properties.map(\.name) ?? []
         let emptied = opening ?? (try? ResultsSums(names, of: plan.compiled.entity))
         sums = emptied.map(new.summed)
-        sums?.note(
+        sums?.record(
             edited.edits, Set(edited.entries.keys), stored, plan.compiled.model,
             GroupReader(source, .empty))
         lastShownValues = nil
@@ -205,12 +205,12 @@ final class FollowedList {
         assert((window != nil) == plan.isWindow, "Only a window has rows of its own.")
         if opening != nil { outbox.discard() }
         shown.causes = ChangeCauses()
-        show(list, changed: reasons, plan, isSilent: opening != nil)
+        show(list, changed: reasons, plan, isFullFetch: opening != nil)
         return nil
     }
 
     /// Returns the rows that stay in the list and count as changed, with the reasons.
-    private func survivors(
+    private func changeReasons(
         of rows: [ResultRow], _ new: CaughtUpAnswer, _ phase: ResultsPhase
     ) -> [ObjectNumber: ChangeReason] {
         guard let old = phase.plan else { return [:] }
@@ -263,15 +263,15 @@ final class FollowedList {
     private func mayShowOthers(_ object: StoredObject, _ collector: RowChangeCollector) -> Bool {
         let (plan, reference) = (collector.plan, object.object)
         guard let lastShownValues else {
-            let isLooked = source.graph[reference.number]?.members.isEmpty == false
-            return isLooked || !plan.compiled.refreshKeyPaths.isEmpty
+            let hasReadMembers = source.graph[reference.number]?.members.isEmpty == false
+            return hasReadMembers || !plan.compiled.refreshKeyPaths.isEmpty
         }
         let values = plan.compiled.refreshValues(reference, object.row, collector.reader)
         return lastShownValues.mayDiffer(reference, values, plan)
     }
 
     /// Stores the related values shown by rows, before the context discards all loaded data.
-    func noteLoss(_ plan: ResultsPlan) {
+    func storeShownValues(_ plan: ResultsPlan) {
         lastShownValues = LastShownValues(shown.list.allRows, plan, source)
     }
 
@@ -279,12 +279,12 @@ final class FollowedList {
 
     private func show(
         _ new: SectionedList, changed: [ObjectNumber: ChangeReason], _ plan: ResultsPlan,
-        isSilent: Bool
+        isFullFetch: Bool
     ) {
         let report = shown.show(
-            new, changed: changed, isSilent: isSilent,
-            isHeard: !isSilent || outbox.isHeardSilently, keepsOld: outbox.needsOldList)
-        if isSilent, new.outOfOrder == nil { cache.note(new.count + 1) }
+            new, changed: changed, isFullFetch: isFullFetch,
+            hasObserver: !isFullFetch || outbox.hasFetchObserver, keepsOld: outbox.needsOldList)
+        if isFullFetch, new.outOfOrder == nil { cache.recordChanges(new.count + 1) }
         self.report(report, plan)
     }
 
@@ -302,7 +302,7 @@ final class FollowedList {
         if let position = source.position, let plan {
             change = shown.change(report, at: position, plan)
         }
-        if let change { cache.note(change.change.objects.count) }
+        if let change { cache.recordChanges(change.change.objects.count) }
         outbox.publish(report, change, visible: shown.visible)
     }
 
@@ -313,14 +313,14 @@ final class FollowedList {
             var rows = shown.list.allRows.filter { overlay.entries[$0.number] == nil }
             rows += overlay.entries.values.compactMap(\.stored)
             rows.sort { $0.precedes($1) }
-            var kept = SectionCache(request: plan.cacheHash, position: position, rows: rows)
+            var snapshot = SectionCache(request: plan.cacheHash, position: position, rows: rows)
             if let links {
-                guard let found = links.kept(of: rows, source) else { return nil }
-                kept.links = found
+                guard let found = links.cachedLinks(of: rows, source) else { return nil }
+                snapshot.links = found
             } else if ResultsLinks(plan, pinsRows: false).hops > 0 {
                 return nil
             }
-            return kept
+            return snapshot
         }
     }
 }

@@ -38,7 +38,7 @@ struct ListCache {
     }
 
     /// Records that rows of the list changed.
-    mutating func note(_ count: Int) { unwritten += count }
+    mutating func recordChanges(_ count: Int) { unwritten += count }
 
     /// Writes the list if enough of its rows changed; if the list is ending, writes it after any
     /// change.

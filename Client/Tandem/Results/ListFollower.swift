@@ -39,10 +39,10 @@ final class ListFollower: ListParticipant {
             cached = list.cache.load(plan, in: session, source)
         }
         source.participants.add(list: self)
-        opening = .pending(cached.map { followed($0, plan) } ?? plan, sums)
+        opening = .pending(cached.map { planForCache($0, plan) } ?? plan, sums)
         answer = nil
         if let cached {
-            try await bringForward(cached, calls)
+            try await catchUp(cached, calls)
             // A cache that could not be used is ignored from here on.
             if opening.plan != nil, answer == nil { opening = .pending(plan, sums) }
         }
@@ -71,14 +71,14 @@ final class ListFollower: ListParticipant {
 
     /// Returns the plan for a list that is opened from its cache: `plan`, or, if the rows refer to
     /// too many objects or the cache has no links, a plan that uses the daemon's verdicts.
-    private func followed(_ found: SectionCache, _ plan: ResultsPlan) -> ResultsPlan {
+    private func planForCache(_ found: SectionCache, _ plan: ResultsPlan) -> ResultsPlan {
         let isTooMuch = found.links.objects.count > source.core.limits.keptRows
         return isTooMuch || found.links.hops == 0 ? plan.evaluatedByDaemon : plan
     }
 
     /// Brings a cached list up to date, and merges up to the same position; does nothing if history
     /// does not reach back that far.
-    private func bringForward(_ found: SectionCache, _ calls: DaemonCalls) async throws {
+    private func catchUp(_ found: SectionCache, _ calls: DaemonCalls) async throws {
         guard let plan = opening.plan else { return }
         // The related objects are read at the position of the verdicts.
         let read = Read(
@@ -144,10 +144,12 @@ final class ListFollower: ListParticipant {
 
     func refill(for group: MergedGroup, _ verdicts: [Verdict]?) -> Fetch? {
         guard let plan = currentPlan() else { return nil }
-        let needed = plan.needed ?? 0
+        let neededRows = plan.neededRows ?? 0
         if let answer, answer.covers(group) {
             let losses = list.losses(group, verdicts, plan)
-            if answer.isComplete || answer.answer.objects.count - losses >= needed { return nil }
+            if answer.isComplete || answer.answer.objects.count - losses >= neededRows {
+                return nil
+            }
             return fetch(plan, losses)
         }
         if isWaiting {
@@ -158,7 +160,7 @@ final class ListFollower: ListParticipant {
             return nil
         }
         let losses = list.losses(group, verdicts, plan)
-        return losses == 0 || window.rows.count - losses >= needed ? nil : fetch(plan, losses)
+        return losses == 0 || window.rows.count - losses >= neededRows ? nil : fetch(plan, losses)
     }
 
     /// Returns the plan of the next fetch, recompiled if the model was replaced; nil if there is no
@@ -187,12 +189,12 @@ final class ListFollower: ListParticipant {
         guard case .idle = phase, opening.sums?.isEmpty == true, !plan.isWindow,
             source.pinnedPosition == nil
         else { return fetch }
-        return plan.opening(fetch, rowsUpTo: limits.keptRows)
+        return plan.openingFetch(fetch, rowsUpTo: limits.keptRows)
     }
 
     func receive(_ result: Result<ListAnswer, TandemError>, for fetch: Fetch) {
         // Another request may have been set and sent meanwhile.
-        guard let plan = currentPlan(), plan.isAsked(by: fetch) else { return }
+        guard let plan = currentPlan(), plan.matches(fetch) else { return }
         switch result {
         case .failure(let error): refuse(error)
         case .success(let fetched):
@@ -203,7 +205,7 @@ final class ListFollower: ListParticipant {
                     TandemError(
                         .storage, "the row of object \(number) cannot be read; run `tandem check`"))
             }
-            if let places = fetched.places { return accept(places, found, plan) }
+            if let places = fetched.placements { return accept(places, found, plan) }
             let isComplete = fetch.request.limit.map { found.objects.count < $0 } ?? true
             answer = BufferedAnswer(plan: plan, answer: found, isComplete: isComplete)
         }
@@ -216,7 +218,7 @@ final class ListFollower: ListParticipant {
         guard opening.plan != nil else { return }
         let hops = ResultsLinks(plan, pinsRows: false).hops
         guard [0, hops].contains(places.hops),
-            places.parts.lazy.flatMap(\.tagRuns).allSatisfy({
+            places.chunks.lazy.flatMap(\.tagRuns).allSatisfy({
                 plan.compiled.includes(tag: EntityTag($0.value))
             }),
             places.reached.allSatisfy({ plan.compiled.model.entity(tagged: $0.tag) != nil })
@@ -224,10 +226,10 @@ final class ListFollower: ListParticipant {
             return refuse(
                 TandemError(.storage, "the placements of the list's objects cannot be decoded"))
         }
-        let followed = places.hops == hops ? plan : plan.evaluatedByDaemon
-        opening.renew(followed)
+        let followedPlan = places.hops == hops ? plan : plan.evaluatedByDaemon
+        opening.renew(followedPlan)
         answer = BufferedAnswer(
-            plan: followed, answer: found, isComplete: true, known: (.places(places), []))
+            plan: followedPlan, answer: found, isComplete: true, known: (.placements(places), []))
     }
 
     /// Ends the pending fetch with an error, or stops updating the list if none is pending.
@@ -286,7 +288,7 @@ final class ListFollower: ListParticipant {
 
     func deliver() { if list.outbox.deliver() { keepInCache() } }
 
-    func noteEnd(_ failure: TandemError) {
+    func didEndConnection(_ failure: TandemError) {
         list.fail(failure, phase.plan)
         deliver()
     }
@@ -300,9 +302,9 @@ final class ListFollower: ListParticipant {
         return shown.references(in: start..<start + count)
     }
 
-    func noteEdit(_ object: ObjectReference) { list.overlay.touch(object) }
+    func didEdit(_ object: ObjectReference) { list.overlay.touch(object) }
 
-    func noteLoaded() { list.overlay.touchUnplaced() }
+    func didLoad() { list.overlay.touchUndecided() }
 
     var isOverlayStale: Bool {
         guard list.overlay.isStale, let plan = phase.followed else { return false }
@@ -315,10 +317,10 @@ final class ListFollower: ListParticipant {
         return list.outbox.needsDelivery
     }
 
-    func noteLoss() {
+    func willDiscardData() {
         guard let plan = phase.followed, source.session?.model === plan.compiled.model else {
             return
         }
-        list.noteLoss(plan)
+        list.storeShownValues(plan)
     }
 }

@@ -155,8 +155,8 @@ extension Value {
     fileprivate func isSame(as other: Value) -> Bool {
         switch (self, other) {
         case (.string(let text), .longText(let stored)):
-            text.utf8.count == stored.length && stored.blob.stands(for: Array(text.utf8))
-        case (.data(let data), .blob(let stored)): stored.stands(for: data)
+            text.utf8.count == stored.length && stored.blob.isReference(to: Array(text.utf8))
+        case (.data(let data), .blob(let stored)): stored.isReference(to: data)
         default: self == other
         }
     }

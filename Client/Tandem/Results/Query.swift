@@ -28,7 +28,7 @@ public struct Query<SectionIdentifier: Hashable, Element> {
         limit: Int? = nil
     ) where SectionIdentifier == String, Element: ObjectValue {
         wrappedValue = SectionedFetchResults()
-        wrappedValue.ask(condition, sort, sections, refresh, limit)
+        wrappedValue.setRequest(condition, sort, sections, refresh, limit)
     }
 
     /// Creates a list of objects, in one section or in sections by name.
@@ -38,7 +38,7 @@ public struct Query<SectionIdentifier: Hashable, Element> {
         limit: Int? = nil
     ) where SectionIdentifier == String, Element: ManagedEntity {
         wrappedValue = SectionedFetchResults()
-        wrappedValue.ask(condition, sort, sections, refresh, limit)
+        wrappedValue.setRequest(condition, sort, sections, refresh, limit)
     }
 
     /// Creates a list of values in sections of any hashable type.
@@ -53,7 +53,7 @@ public struct Query<SectionIdentifier: Hashable, Element> {
         refresh: [PartialKeyPath<Element.Object>] = [], limit: Int? = nil
     ) where Element: ObjectValue {
         wrappedValue = SectionedFetchResults(sectionIdentifier: identifier)
-        wrappedValue.ask(condition, sort, sections, refresh, limit)
+        wrappedValue.setRequest(condition, sort, sections, refresh, limit)
     }
 
     /// Creates a list of objects in sections of any hashable type.
@@ -68,7 +68,7 @@ public struct Query<SectionIdentifier: Hashable, Element> {
         refresh: [PartialKeyPath<Element>] = [], limit: Int? = nil
     ) where Element: ManagedEntity {
         wrappedValue = SectionedFetchResults(sectionIdentifier: identifier)
-        wrappedValue.ask(condition, sort, sections, refresh, limit)
+        wrappedValue.setRequest(condition, sort, sections, refresh, limit)
     }
 }
 
@@ -134,7 +134,7 @@ extension SectionedFetchResults {
     }
 
     /// Sets the request of the declared list.
-    func ask<Object: ManagedObject>(
+    func setRequest<Object: ManagedObject>(
         _ condition: TypedPredicate<Object>?, _ sort: [SortKey<Object>],
         _ sections: PartialKeyPath<Object>?, _ refresh: [PartialKeyPath<Object>], _ limit: Int?
     ) {

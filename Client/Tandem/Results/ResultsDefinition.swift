@@ -23,7 +23,7 @@ struct ResultsDefinition<SectionIdentifier: Hashable, Element> {
     /// Throws `usage` if the context has objects, or will create objects, that can't be elements.
     let check: (ManagedObjectContext) throws -> Void
     /// Creates the element for an object.
-    let make: (ManagedObject) -> Element
+    let makeElement: (ManagedObject) -> Element
 
     /// Creates the definition of a list of objects.
     static func objects(_ naming: Naming) -> Self where Element: ManagedEntity {
@@ -39,7 +39,7 @@ struct ResultsDefinition<SectionIdentifier: Hashable, Element> {
     static func literals(_ naming: Naming) -> Self {
         ResultsDefinition(
             entity: nil, naming: naming, isValue: true, register: { _ in }, check: { _ in },
-            make: {
+            makeElement: {
                 preconditionFailure("\($0.id) is not an element of a list of literal values.")
             })
     }
@@ -50,9 +50,9 @@ struct ResultsDefinition<SectionIdentifier: Hashable, Element> {
     ) -> Self {
         ResultsDefinition(
             entity: Object.entity.name, naming: naming, isValue: isValue,
-            register: { $0.core.learn(type) },
+            register: { $0.core.registerIfNeeded(type) },
             check: { try $0.checkClass(type) },
-            make: { object in
+            makeElement: { object in
                 guard let element = object as? Object else {
                     preconditionFailure("\(object.id) is not of the entity \(Object.entity.name).")
                 }

@@ -16,9 +16,9 @@ struct ResultsLinks {
         var watched = PropertyMask()
         /// The object that each row reaches; there is no entry if the row's path ended before this
         /// node.
-        private var made = LinkTable()
-        /// The links of a new list until the first lookup by object; replaces `made`.
-        private var late: LazyLinkTable?
+        private var storedTable = LinkTable()
+        /// The links of a new list until the first lookup by object; replaces `storedTable`.
+        private var lazyTable: LazyLinkTable?
 
         init(parent: Int?, slot: Int) {
             self.parent = parent
@@ -27,28 +27,30 @@ struct ResultsLinks {
 
         /// The table of the objects that rows reach at this node.
         var links: LinkTable {
-            get { late?.table ?? made }
+            get { lazyTable?.table ?? storedTable }
             _modify {
-                if let table = late?.table {
-                    made = table
-                    late = nil
+                if let table = lazyTable?.table {
+                    storedTable = table
+                    lazyTable = nil
                 }
-                yield &made
+                yield &storedTable
             }
         }
 
         /// Replaces the links with those of a new list.
-        mutating func take(_ links: UnindexedLinks) {
-            made = LinkTable()
-            late = LazyLinkTable(links)
+        mutating func adopt(_ links: UnindexedLinks) {
+            storedTable = LinkTable()
+            lazyTable = LazyLinkTable(links)
         }
 
         func isReached(_ object: ObjectNumber) -> Bool {
-            late?.placed.isReached(object) ?? made.isReached(object)
+            lazyTable?.placed.isReached(object) ?? storedTable.isReached(object)
         }
 
         /// The objects that rows reach at this node, without duplicates.
-        var objects: [ObjectNumber] { late.map { Array($0.placed.objects) } ?? made.objects }
+        var objects: [ObjectNumber] {
+            lazyTable.map { Array($0.placed.objects) } ?? storedTable.objects
+        }
     }
 
     /// Links whose table is created on first use; copies of a node share it.
@@ -147,7 +149,7 @@ struct ResultsLinks {
     }
 
     /// Records the links of all rows of a new list; O(n log n), with one lookup per object.
-    mutating func note(
+    mutating func record(
         _ rows: some Sequence<(number: ObjectNumber, row: Row)>, _ context: ManagedObjectContext,
         _ reader: GroupReader, _ versions: RowVersions
     ) {
@@ -160,7 +162,7 @@ struct ResultsLinks {
                 guard let end = follow(at, from: row, &reached, reader) else { continue }
                 links[at].append(LinkTable.Link(row: number, object: end.object.number))
                 guard seen.insert(end.object.number).inserted else { continue }
-                end.hold(context, versions)
+                end.storeRow(context, versions)
                 _ = context.graph.record(end.object)
             }
         }
@@ -172,7 +174,7 @@ struct ResultsLinks {
     }
 
     /// Replaces the links of a row.
-    mutating func note(
+    mutating func record(
         _ number: ObjectNumber, _ row: Row, _ context: ManagedObjectContext, _ reader: GroupReader,
         _ versions: RowVersions
     ) {
@@ -181,7 +183,7 @@ struct ResultsLinks {
         var reached = Reached(nodes)
         for at in nodes.indices {
             let end = follow(at, from: row, &reached, reader)
-            end?.hold(context, versions)
+            end?.storeRow(context, versions)
             let step = nodes[at].links.set(number, to: end?.object.number)
             if step.isFirst, let end { context.graph.record(end.object).pins += 1 }
             if let object = step.released { context.graph[object]?.unpin() }
@@ -230,9 +232,9 @@ struct ResultsLinks {
         var found: RowLookup
 
         /// Stores the object's row in the context.
-        func hold(_ context: ManagedObjectContext, _ versions: RowVersions) {
+        func storeRow(_ context: ManagedObjectContext, _ versions: RowVersions) {
             if case .row(let row) = found {
-                context.graph.hold(object, row, version: versions[object.number])
+                context.graph.storeRow(object, row, version: versions[object.number])
             }
         }
     }
@@ -261,52 +263,52 @@ extension ResultsLinks {
     var hops: Int { nodes.count }
 
     /// Returns the links of rows in cache form, or nil if the context lacks a reached object.
-    func kept(of rows: [ResultRow], _ context: ManagedObjectContext) -> CachedLinks? {
-        var kept = CachedLinks()
-        kept.hops = nodes.count
-        kept.places.reserveCapacity(rows.count * nodes.count)
-        var places: [ObjectNumber: UInt32] = [:]
+    func cachedLinks(of rows: [ResultRow], _ context: ManagedObjectContext) -> CachedLinks? {
+        var cached = CachedLinks()
+        cached.hops = nodes.count
+        cached.objectIndices.reserveCapacity(rows.count * nodes.count)
+        var indices: [ObjectNumber: UInt32] = [:]
         for row in rows {
             for node in nodes {
                 guard let number = node.links[row.number] else {
-                    kept.places.append(0)
+                    cached.objectIndices.append(0)
                     continue
                 }
-                if places[number] == nil {
+                if indices[number] == nil {
                     guard let record = context.graph[number] else { return nil }
-                    kept.objects.append(record.reference)
-                    places[number] = UInt32(kept.objects.count)
+                    cached.objects.append(record.reference)
+                    indices[number] = UInt32(cached.objects.count)
                 }
-                kept.places.append(places[number] ?? 0)
+                cached.objectIndices.append(indices[number] ?? 0)
             }
         }
-        return kept
+        return cached
     }
 
     /// Adopts the links of a list's rows, except those of changed rows.
     ///
     /// If the reader has the row of a reached object, the row is stored in the context.
-    mutating func take(
-        _ list: PlacementList, without news: Set<ObjectNumber>, _ context: ManagedObjectContext,
+    mutating func adopt(
+        _ list: PlacementList, without changedRows: Set<ObjectNumber>, _ context: ManagedObjectContext,
         _ reader: GroupReader, _ versions: RowVersions
     ) {
-        if let places = list.places, news.isEmpty, places.hops == nodes.count {
-            for at in nodes.indices { nodes[at].take(places.links(hop: at)) }
-            hold(places.reached, context, reader, versions)
+        if let places = list.placements, changedRows.isEmpty, places.hops == nodes.count {
+            for at in nodes.indices { nodes[at].adopt(places.links(hop: at)) }
+            pinReached(places.reached, context, reader, versions)
         } else {
-            let kept = list.links
-            take(kept, of: list.rows, without: news)
-            hold(kept.objects, context, reader, versions)
+            let links = list.links
+            adopt(links, of: list.rows, without: changedRows)
+            pinReached(links.objects, context, reader, versions)
         }
     }
 
-    private mutating func take(
-        _ kept: CachedLinks, of rows: [ResultRow], without news: Set<ObjectNumber>
+    private mutating func adopt(
+        _ cached: CachedLinks, of rows: [ResultRow], without changedRows: Set<ObjectNumber>
     ) {
         for at in nodes.indices {
             var links: [LinkTable.Link] = []
-            for (index, row) in rows.enumerated() where !news.contains(row.number) {
-                guard let object = kept.object(row: index, hop: at) else { continue }
+            for (index, row) in rows.enumerated() where !changedRows.contains(row.number) {
+                guard let object = cached.object(row: index, hop: at) else { continue }
                 links.append(LinkTable.Link(row: row.number, object: object.number))
             }
             nodes[at].links = LinkTable(links)
@@ -314,7 +316,7 @@ extension ResultsLinks {
     }
 
     /// Pins the reached objects, and stores their rows in the context.
-    private func hold(
+    private func pinReached(
         _ objects: [ObjectReference], _ context: ManagedObjectContext, _ reader: GroupReader,
         _ versions: RowVersions
     ) {
@@ -322,7 +324,7 @@ extension ResultsLinks {
             let pins = nodes.count { $0.isReached(object.number) }
             if pins == 0 { continue }
             context.graph.record(object).pins += pins
-            End(object: object, found: reader.row(of: object)).hold(context, versions)
+            End(object: object, found: reader.row(of: object)).storeRow(context, versions)
         }
     }
 }

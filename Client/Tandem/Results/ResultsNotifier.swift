@@ -19,7 +19,7 @@ final class ResultsNotifier<Object: ManagedObject> {
     ) {
         switch report.content {
         case .change:
-            if let change { notify(change, report.isSilent, controller) }
+            if let change { notify(change, report.isFullFetch, controller) }
         case .unchanged:
             (delegate as? any FetchedResultsSnapshotDelegate<Object>)?.controller(
                 controller,
@@ -31,7 +31,7 @@ final class ResultsNotifier<Object: ManagedObject> {
 
     /// Notifies the delegate in the richest form that it supports, and only in that form.
     private func notify(
-        _ change: ControllerChange, _ isSilent: Bool,
+        _ change: ControllerChange, _ isFullFetch: Bool,
         _ controller: FetchedResultsController<Object>
     ) {
         if let delegate = delegate as? any FetchedResultsSnapshotDelegate<Object> {
@@ -39,7 +39,7 @@ final class ResultsNotifier<Object: ManagedObject> {
                 sections: controller.sections, reloaded: change.reloadedIDs,
                 isFirstLoad: change.isFirstLoad)
             delegate.controller(controller, didChangeContentWith: snapshot)
-        } else if isSilent {
+        } else if isFullFetch {
             return
         } else if let delegate = delegate as? any FetchedResultsDifferenceDelegate<Object>,
             let difference = change.collectionDifference

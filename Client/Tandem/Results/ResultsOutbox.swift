@@ -22,7 +22,7 @@ final class ResultsOutbox {
     var needsDelivery: Bool { !waiting.isEmpty || observer != nil }
 
     /// Whether any observer also receives fetches of the whole list.
-    var isHeardSilently: Bool {
+    var hasFetchObserver: Bool {
         !feeds.isEmpty || observer != nil || owner?.isNotifiedOfFetches ?? false
     }
 
@@ -36,10 +36,10 @@ final class ResultsOutbox {
     /// `change` is the report's form for observers of changes; nil if there is no change, or no
     /// list yet.
     func publish(_ report: ListReport, _ change: ControllerChange?, visible: SectionedList) {
-        if report.isRecovery || report.isFailure { observer?.noteFailure() }
+        if report.isRecovery || report.isFailure { observer?.recordFailure() }
         if let change {
             feeds.publish(change, from: report.old, to: visible)
-            if !change.change.isEmpty { observer?.note(change, from: report.old) }
+            if !change.change.isEmpty { observer?.record(change, from: report.old) }
         }
         var report = report
         report.old = nil
@@ -87,9 +87,9 @@ protocol ResultsObserver: AnyObject {
     /// Whether the list from before the next change must be kept.
     var needsOldList: Bool { get }
     /// Records a change, silent ones included, without notifying its own observers.
-    func note(_ change: ControllerChange, from old: SectionedList?)
+    func record(_ change: ControllerChange, from old: SectionedList?)
     /// Records that the list has failed or recovered.
-    func noteFailure()
+    func recordFailure()
     /// Notifies the observers of the recorded changes.
     func deliver()
 }

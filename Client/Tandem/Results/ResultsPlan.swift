@@ -97,7 +97,7 @@ final class ResultsPlan: Sendable {
     ///
     /// The context must hold these objects, and membership must not depend on other objects. With a
     /// limit, the row that would enter the window is unknown.
-    var placesByRelated: Bool { mode == .related && request.limit == nil }
+    var isPlacedByRelated: Bool { mode == .related && request.limit == nil }
 
     /// Whether rows depend only on the identities of other objects, not on their values.
     var showsOwnLinksOnly: Bool {
@@ -128,7 +128,7 @@ final class ResultsPlan: Sendable {
     }
 
     /// The number of rows that must be known, counted from the first row; nil for all.
-    var needed: Int? {
+    var neededRows: Int? {
         request.limit.map { limit in
             let (sum, overflow) = max(0, limit).addingReportingOverflow(max(0, request.offset))
             return overflow ? .max : sum
@@ -150,8 +150,8 @@ final class ResultsPlan: Sendable {
     func fetch(slack: Int) -> Fetch {
         var request = request
         request.offset = 0
-        request.limit = needed.map { needed in
-            let (sum, overflow) = needed.addingReportingOverflow(slack)
+        request.limit = neededRows.map { neededRows in
+            let (sum, overflow) = neededRows.addingReportingOverflow(slack)
             return overflow ? .max : sum
         }
         return Fetch(
@@ -160,7 +160,7 @@ final class ResultsPlan: Sendable {
 
     /// Returns the fetch for opening a list; it includes the values of the rows only if there are
     /// at most `rowsUpTo`.
-    func opening(_ fetch: Fetch, rowsUpTo: Int) -> Fetch {
+    func openingFetch(_ fetch: Fetch, rowsUpTo: Int) -> Fetch {
         Fetch(
             request: fetch.request, related: fetch.related, interests: fetch.interests,
             at: fetch.at,
@@ -171,10 +171,10 @@ final class ResultsPlan: Sendable {
     }
 
     /// Returns whether a fetch has this plan's request, ignoring the values of limit and offset.
-    func isAsked(by fetch: Fetch) -> Bool {
+    func matches(_ fetch: Fetch) -> Bool {
         var asked = fetch.request
         (asked.limit, asked.offset) = (nil, 0)
-        return asked == unlimited && (fetch.request.limit == nil) == (needed == nil)
+        return asked == unlimited && (fetch.request.limit == nil) == (neededRows == nil)
             && fetch.related == relatedPaths
             && (fetch.list == nil || fetch.list?.isOf(self) == true)
     }
@@ -209,20 +209,20 @@ final class ResultsPlan: Sendable {
 
     /// Returns whether a change to an object of the list's entity can't affect membership, position
     /// or section.
-    func leavesPlace(_ change: Change) -> Bool {
-        leavesPlace(change.kind, change.changed)
+    func keepsPlacement(_ change: Change) -> Bool {
+        keepsPlacement(change.kind, change.changed)
     }
 
     /// Returns whether a change of this kind, to these properties, can't affect membership,
     /// position or section.
-    func leavesPlace(_ kind: Change.Kind, _ changed: PropertyMask) -> Bool {
+    func keepsPlacement(_ kind: Change.Kind, _ changed: PropertyMask) -> Bool {
         (kind == .update || kind == .touch) && ownSlots.intersection(changed).isEmpty
     }
 
     /// Returns whether a change may affect the list, as a change to a row or to a related object.
     func concerns(_ change: Change) -> Bool {
         if concernsRelated(change) { return true }
-        return compiled.includes(tag: change.object.tag) && !leavesPlace(change)
+        return compiled.includes(tag: change.object.tag) && !keepsPlacement(change)
     }
 
     /// Returns whether a row fits the model.
@@ -235,7 +235,7 @@ final class ResultsPlan: Sendable {
     func dependsOnTexts(_ changes: [Change], _ reader: GroupReader) -> Bool {
         guard compiled.predicateReadsTexts else { return false }
         return changes.contains { change in
-            guard compiled.includes(tag: change.object.tag), !leavesPlace(change),
+            guard compiled.includes(tag: change.object.tag), !keepsPlacement(change),
                 let row = change.row,
                 let entity = compiled.model.entity(tagged: change.object.tag),
                 row.hasBlobs(in: entity)

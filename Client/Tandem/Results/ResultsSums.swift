@@ -11,9 +11,9 @@ struct ResultsSums {
     /// The summed attributes.
     let properties: [CompiledProperty]
     private var values: [ObjectNumber: [Value]] = [:]
-    private var added: [Place: Value] = [:]
+    private var cachedSums: [SumKey: Value] = [:]
 
-    private struct Place: Hashable {
+    private struct SumKey: Hashable {
         var property: Int
         var section: Int?
     }
@@ -42,14 +42,14 @@ struct ResultsSums {
     var isEmpty: Bool { properties.isEmpty }
 
     /// Records a row's values.
-    mutating func note(_ row: Row, of object: ObjectReference, _ model: CompiledModel) {
+    mutating func record(_ row: Row, of object: ObjectReference, _ model: CompiledModel) {
         guard let entity = model.entity(tagged: object.tag) else { return }
         values[object.number] = properties.map { row.uncheckedValue($0.slot, in: entity) }
     }
 
     /// Updates the values of changed rows, edits included, and of edited objects that were
     /// examined; `rows` are the rows before the change.
-    mutating func note(
+    mutating func record(
         _ edits: ListEdits, _ examined: Set<ObjectNumber>, _ rows: StoredRows,
         _ model: CompiledModel, _ reader: some GraphReader
     ) {
@@ -59,7 +59,7 @@ struct ResultsSums {
             edits.upserted.map { ObjectReference(tag: $0.entityTag, number: $0.number) }
             + edits.unmoved.compactMap(rows.reference)
         for object in changed where rows.overlay.entries[object.number] == nil {
-            if case .row(let row) = reader.row(of: object) { note(row, of: object, model) }
+            if case .row(let row) = reader.row(of: object) { record(row, of: object, model) }
         }
         for number in examined {
             // For an object that was edited before its row was loaded, the sum changes later than
@@ -67,10 +67,10 @@ struct ResultsSums {
             guard let record = rows.overlay.entries[number]?.record,
                 let row = record.currentRow(modelVersion: model.version)
             else { continue }
-            note(row, of: record.reference, model)
+            self.record(row, of: record.reference, model)
         }
         // The cached sums are of the rows before the change.
-        added = [:]
+        cachedSums = [:]
     }
 
     /// Removes a row that left the list.
@@ -80,12 +80,12 @@ struct ResultsSums {
     /// the attribute is not summed.
     mutating func sum(_ name: String, _ section: Int?, of list: SectionedList) -> Value? {
         guard let property = properties.firstIndex(where: { $0.name == name }) else { return nil }
-        let place = Place(property: property, section: section)
-        if let known = added[place] { return known }
+        let key = SumKey(property: property, section: section)
+        if let known = cachedSums[key] { return known }
         let range = section.map { list.sections[$0].range } ?? 0..<list.count
         let parts = list.numbers(in: range).compactMap { values[$0]?[property] }
         let sum = ResultsSums.sum(of: parts)
-        added[place] = sum
+        cachedSums[key] = sum
         return sum
     }
 

@@ -8,7 +8,7 @@ struct RowChangeCollector {
     let plan: ResultsPlan
     var reader: GroupReader { didSet { keys?.forgetRelated() } }
     /// The changes of the current group, including those of other entities.
-    private var noted = ChangeTable.empty
+    private var recorded = ChangeTable.empty
     /// The key prefixes and sections of related objects, cached for the current reader; nil if
     /// there are few rows.
     private let keys: GroupedKeys?
@@ -23,11 +23,13 @@ struct RowChangeCollector {
     init(plan: ResultsPlan, reader: GroupReader, rows: Int = .max) {
         self.plan = plan
         self.reader = reader
-        keys = rows < RowChangeCollector.few ? nil : GroupedKeys(of: plan.compiled, sections: true)
+        keys =
+            rows < RowChangeCollector.minimumForCaching
+            ? nil : GroupedKeys(of: plan.compiled, sections: true)
     }
 
     /// The number of rows below which related values are not cached, because that would cost more.
-    private static let few = 8
+    private static let minimumForCaching = 8
 
     /// Computes the effect of a group on the stored rows, using the daemon's verdicts or the
     /// client's rows and links.
@@ -37,37 +39,37 @@ struct RowChangeCollector {
     ) {
         self.init(
             plan: plan, reader: GroupReader(source, group.table), rows: group.changes.count)
-        note(group)
+        record(group)
         if let verdicts {
-            consider(verdicts, stored)
+            evaluate(verdicts, stored)
             return
         }
-        considerOwn(stored)
+        evaluateOwn(stored)
         let related = plan.concerningRelated(group.table)
         guard let links, !related.isEmpty else { return }
-        for number in links.affected(by: related).sorted() where !hasConsidered(number) {
-            if let reference = stored.reference(number) { considerAffected(reference, stored) }
+        for number in links.affected(by: related).sorted() where !isDecided(number) {
+            if let reference = stored.reference(number) { evaluateAffected(reference, stored) }
         }
     }
 
     /// Records a group, and finds the changes to objects of the list's entity.
-    mutating func note(_ group: MergedGroup) {
-        noted = group.table
-        ownParts = noted.parts.filter { plan.compiled.includes(tag: noted.tag(of: $0)) }
-        if noted.all.count < RowChangeCollector.few { return }
-        edits.upserted.reserveCapacity(noted.all.count)
-        edits.reasons.reserveCapacity(noted.all.count)
-        edits.unmoved.reserveCapacity(noted.all.count)
-        origins.reserveCapacity(noted.all.count)
+    mutating func record(_ group: MergedGroup) {
+        recorded = group.table
+        ownParts = recorded.parts.filter { plan.compiled.includes(tag: recorded.tag(of: $0)) }
+        if recorded.all.count < RowChangeCollector.minimumForCaching { return }
+        edits.upserted.reserveCapacity(recorded.all.count)
+        edits.reasons.reserveCapacity(recorded.all.count)
+        edits.unmoved.reserveCapacity(recorded.all.count)
+        origins.reserveCapacity(recorded.all.count)
     }
 
     /// The changes to objects of the list's entity whose own values or relationships differ.
-    var own: some Sequence<Change> { noted.all.lazy.filter(isOwn) }
+    var own: some Sequence<Change> { recorded.all.lazy.filter(isOwn) }
 
     /// Returns the index of an object's change, if its entity is listed and its own values or
     /// relationships differ.
     private func own(_ number: ObjectNumber) -> Int? {
-        noted.index(of: number).flatMap { isOwn(noted.all[$0]) ? $0 : nil }
+        recorded.index(of: number).flatMap { isOwn(recorded.all[$0]) ? $0 : nil }
     }
 
     private func isOwn(_ change: Change) -> Bool {
@@ -84,8 +86,8 @@ struct RowChangeCollector {
 
     /// Returns whether a row's own change has determined its placement, so that related objects
     /// need not be examined.
-    private func hasConsidered(_ number: ObjectNumber) -> Bool {
-        own(number).map { !plan.leavesPlace(noted.all[$0]) } ?? false
+    private func isDecided(_ number: ObjectNumber) -> Bool {
+        own(number).map { !plan.keepsPlacement(recorded.all[$0]) } ?? false
     }
 
     /// Returns whether an object matches the predicate; false if it can't be evaluated here.
@@ -96,7 +98,7 @@ struct RowChangeCollector {
     // MARK: Single rows
 
     /// Evaluates the objects for which the daemon gave verdicts.
-    private mutating func consider(_ verdicts: [Verdict], _ stored: StoredRows) {
+    private mutating func evaluate(_ verdicts: [Verdict], _ stored: StoredRows) {
         reader.isAuthoritative = true
         reader.answered = Dictionary(
             verdicts.compactMap { verdict in verdict.row.map { (verdict.object.number, $0) } },
@@ -105,48 +107,48 @@ struct RowChangeCollector {
             let (object, row) = (verdict.object, verdict.matches ? verdict.row : nil)
             let reason: ChangeReason = verdict.refreshed ? .refreshPath : []
             if let row {
-                consider(object, row, reason, own(object.number) ?? -1, stored)
+                evaluate(object, row, reason, own(object.number) ?? -1, stored)
             } else {
-                leave(object.number, stored)
+                recordRemoval(object.number, stored)
             }
         }
     }
 
     /// Evaluates the recorded changes to objects of the list's entity by their own values.
-    private mutating func considerOwn(_ stored: StoredRows) {
-        let changes = noted.all
+    private mutating func evaluateOwn(_ stored: StoredRows) {
+        let changes = recorded.all
         for part in ownParts {
-            for at in part { consider(changes, at, stored) }
+            for at in part { evaluate(changes, at, stored) }
         }
     }
 
     /// Evaluates the change at an index; a copy of the change would cost reference counting.
-    private mutating func consider(_ changes: [Change], _ at: Int, _ stored: StoredRows) {
+    private mutating func evaluate(_ changes: [Change], _ at: Int, _ stored: StoredRows) {
         let (object, kind, changed) = (changes[at].object, changes[at].kind, changes[at].changed)
         // Membership stays the same if no property that affects it changed.
-        if kind == .touch || plan.leavesPlace(kind, changed) {
-            if !changed.isEmpty, stored.contains(object.number) { stay(object.number) }
+        if kind == .touch || plan.keepsPlacement(kind, changed) {
+            if !changed.isEmpty, stored.contains(object.number) { recordUnmoved(object.number) }
             return
         }
         guard kind != .delete, let row = changes[at].row, matches(object, row) else {
-            return leave(object.number, stored)
+            return recordRemoval(object.number, stored)
         }
-        consider(object, row, [], changed.isEmpty ? -1 : at, stored)
+        evaluate(object, row, [], changed.isEmpty ? -1 : at, stored)
     }
 
     /// Evaluates a row that refers to a changed object.
-    private mutating func considerAffected(_ object: ObjectReference, _ stored: StoredRows) {
+    private mutating func evaluateAffected(_ object: ObjectReference, _ stored: StoredRows) {
         guard case .row(let row) = reader.row(of: object) else { return }
         let reason: ChangeReason = isRefreshed(object) ? .refreshPath : []
-        consider(object, row, reason, own(object.number) ?? -1, stored)
+        evaluate(object, row, reason, own(object.number) ?? -1, stored)
     }
 
-    private mutating func consider(
+    private mutating func evaluate(
         _ object: ObjectReference, _ row: Row, _ reason: ChangeReason, _ origin: Int,
         _ stored: StoredRows
     ) {
         guard let new = resultRow(object, row) else {
-            return leave(object.number, stored)
+            return recordRemoval(object.number, stored)
         }
         var reason = reason
         if origin >= 0 { reason.insert(.ownValues) }
@@ -162,12 +164,12 @@ struct RowChangeCollector {
     }
 
     /// Records the removal of an object that no longer matches, if it is a row.
-    private mutating func leave(_ number: ObjectNumber, _ stored: StoredRows) {
+    private mutating func recordRemoval(_ number: ObjectNumber, _ stored: StoredRows) {
         if stored.contains(number) { edits.removed.append(number) }
     }
 
     /// Records a row that changed without moving.
-    private mutating func stay(_ number: ObjectNumber) {
+    private mutating func recordUnmoved(_ number: ObjectNumber) {
         edits.unmoved.append(number)
         edits.reasons[number] = .ownValues
     }
@@ -184,14 +186,14 @@ struct RowChangeCollector {
 
     /// Returns the row's sort key and section; nil if the object is not of the list's entity.
     func resultRow(_ object: ObjectReference, _ row: Row) -> ResultRow? {
-        place(of: object, row).map { place in
+        placement(of: object, row).map { placement in
             ResultRow(
-                number: object.number, entityTag: object.tag, sortKey: place.key,
-                section: place.section)
+                number: object.number, entityTag: object.tag, sortKey: placement.key,
+                section: placement.section)
         }
     }
 
-    private func place(
+    private func placement(
         of object: ObjectReference, _ row: Row
     ) -> (key: [UInt8], section: String)? {
         guard let keys else {
@@ -200,10 +202,10 @@ struct RowChangeCollector {
             else { return nil }
             return (key, section)
         }
-        return row.withView { keys.place(of: object, $0, reader) }.map { place in
-            let prefix = keys.prefixes[Int(place.group)]
+        return row.withView { keys.placement(of: object, $0, reader) }.map { placement in
+            let prefix = keys.prefixes[Int(placement.group)]
             let key = prefix.isEmpty ? keys.rest.bytes : prefix + keys.rest.bytes
-            return (key, keys.sections[Int(place.section)])
+            return (key, keys.sections[Int(placement.section)])
         }
     }
 

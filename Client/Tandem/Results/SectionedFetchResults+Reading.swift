@@ -10,7 +10,7 @@ extension SectionedFetchResults {
         case (.values(let values, _), _): return values[offset]
         case (.store(let controller), let list?):
             let object = controller.object(at: list.path(atOffset: offset), of: list)
-            return reading { definition.make(object) }
+            return reading { definition.makeElement(object) }
         default: preconditionFailure("The list is empty.")
         }
     }

@@ -268,11 +268,11 @@ extension SectionedFetchResults: ResultsObserver {
 
     var needsOldList: Bool { isBeingRead && pending.heldList == nil }
 
-    func note(_ change: ControllerChange, from old: SectionedList?) {
+    func record(_ change: ControllerChange, from old: SectionedList?) {
         pending.record(change, from: isBeingRead ? old : nil)
     }
 
-    func noteFailure() { pending.recordFailure() }
+    func recordFailure() { pending.recordFailure() }
 
     func deliver() {
         if !isBeingRead { return publishWhatChanged() }

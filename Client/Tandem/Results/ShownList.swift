@@ -34,7 +34,7 @@ struct ShownList {
         let old = keepsOld ? visible : nil
         switch list.apply(edits) {
         case .failed(let problem):
-            if lastOrdered != nil { owe(edits.reasons) }
+            if lastOrdered != nil { addUnreported(edits.reasons) }
             return fail(TandemError(problem), keepsOld: keepsOld)
         case .changed(let change) where lastOrdered == nil:
             return ListReport(content: .change(change), isRecovery: recover(), old: old)
@@ -42,18 +42,19 @@ struct ShownList {
             guard list.outOfOrder == nil, recover() else { return nil }
             return ListReport(content: .change(.none), isRecovery: true, old: old)
         case .changed, .unchanged:
-            owe(edits.reasons)
+            addUnreported(edits.reasons)
             if list.outOfOrder != nil { return nil }
-            return show(list, changed: [:], isSilent: false, isHeard: true, keepsOld: keepsOld)
+            return show(
+                list, changed: [:], isFullFetch: false, hasObserver: true, keepsOld: keepsOld)
         }
     }
 
     /// Replaces the rows, and reports the difference as one change if there is an observer.
     mutating func show(
-        _ new: SectionedList, changed: [ObjectNumber: ChangeReason], isSilent: Bool,
-        isHeard: Bool, keepsOld: Bool
+        _ new: SectionedList, changed: [ObjectNumber: ChangeReason], isFullFetch: Bool,
+        hasObserver: Bool, keepsOld: Bool
     ) -> ListReport? {
-        owe(changed)
+        addUnreported(changed)
         let old = visible
         list = new
         if let problem = new.outOfOrder {
@@ -63,14 +64,14 @@ struct ShownList {
         lastOrdered = nil
         let isRecovery = recover()
         defer { unreported = [:] }
-        guard isHeard else { return nil }
+        guard hasObserver else { return nil }
         let change = new.change(from: old, changed: unreported) ?? .none
         // The first list and a recovery are reported even if nothing differs.
         guard !change.isEmpty || isRecovery || position == nil else {
-            return isSilent ? ListReport(content: .unchanged) : nil
+            return isFullFetch ? ListReport(content: .unchanged) : nil
         }
         return ListReport(
-            content: .change(change), isRecovery: isRecovery, isSilent: isSilent,
+            content: .change(change), isRecovery: isRecovery, isFullFetch: isFullFetch,
             old: keepsOld ? old : nil)
     }
 
@@ -103,7 +104,7 @@ struct ShownList {
         }
     }
 
-    private mutating func owe(_ reasons: [ObjectNumber: ChangeReason]) {
+    private mutating func addUnreported(_ reasons: [ObjectNumber: ChangeReason]) {
         unreported.merge(reasons) { $0.union($1) }
     }
 
@@ -128,7 +129,7 @@ struct ListReport {
     var isRecovery = false
     /// Whether the report is about a fetch of the whole list; not every observer receives such
     /// reports.
-    var isSilent = false
+    var isFullFetch = false
     /// The list that was visible before; nil if no observer needs it.
     var old: SectionedList?
 

@@ -20,7 +20,8 @@ import TandemWire
 /// - `found`: the objects found, the index of the first one not processed, and the batch's own
 ///   changes to them.
 /// - `reevaluation`: objects that a reader must evaluate before the next transaction is planned.
-/// - `part`: the transaction in the batch of saves being built; it takes effect once it is durable.
+/// - `pending`: the transaction in the batch of saves being built; it takes effect once it is
+///   durable.
 final class BatchChangeTask: BatchTask {
     let session: Session
     let id: UInt32
@@ -38,8 +39,8 @@ final class BatchChangeTask: BatchTask {
     private(set) var search: PendingRead?
     private var found = FoundObjects()
     /// The number of objects in the next transaction.
-    private var pace = AdaptiveBatchSize()
-    private var part: BatchPart?
+    private var batchSize = AdaptiveBatchSize()
+    private var pending: PlannedBatchTransaction?
     private var reevaluation = Reevaluation()
     /// The error that ended the batch.
     private var failure: TandemError?
@@ -58,13 +59,13 @@ final class BatchChangeTask: BatchTask {
     private var hasBegun: Bool { modelPosition != nil }
 
     /// Whether a search, or an evaluation by a reader, must be started.
-    var seeks: Bool {
+    var needsSearch: Bool {
         hasBegun && search == nil && (found.position == nil || reevaluation.isNeeded)
     }
 
     var isSearching: Bool { search != nil }
 
-    var isOver: Bool { failure != nil || (progress.hasEnded && part == nil) }
+    var isOver: Bool { failure != nil || (progress.hasEnded && pending == nil) }
 
     // MARK: Search
 
@@ -79,7 +80,7 @@ final class BatchChangeTask: BatchTask {
 
     /// Begins the batch, or resumes it after the progress recorded under its id.
     private func begin(_ committer: Committer, atMost most: Int) throws {
-        pace.bound(most)
+        batchSize.bound(most)
         modelPosition = committer.store.modelPosition
         if let known = try BatchPlanner(committer).known(batch, by: principal.uid) {
             position = known.position
@@ -103,7 +104,7 @@ final class BatchChangeTask: BatchTask {
 
     /// Stores the read that searches for the objects.
     func begin(_ search: PendingRead) {
-        assert(seeks, "A batch has one search at a time.")
+        assert(needsSearch, "A batch has one search at a time.")
         self.search = search
     }
 
@@ -140,16 +141,16 @@ final class BatchChangeTask: BatchTask {
     ) throws {
         try checkModel(committer)
         let began = clock.monotonicNanoseconds
-        let (end, meant) = try nextObjects(committer)
+        let (end, selected) = try nextObjects(committer)
         guard !reevaluation.isNeeded else { return }
         do {
-            part = try nextPart(meant, upTo: end, committer)
+            pending = try planNext(selected, upTo: end, committer)
         } catch let error as TandemError {
             guard error.code == .limitExceeded, end - found.next > 1 else { throw error }
-            pace.halve(end - found.next)
+            batchSize.halve(end - found.next)
             return
         }
-        pace.adapt(to: clock.monotonicNanoseconds - began, atMost: most)
+        batchSize.adapt(to: clock.monotonicNanoseconds - began, atMost: most)
     }
 
     /// Returns the objects of the next transaction that are still selected, and the index of the
@@ -159,53 +160,54 @@ final class BatchChangeTask: BatchTask {
     /// takes too long, it is left to a reader.
     private func nextObjects(
         _ committer: Committer
-    ) throws -> (end: Int, meant: [ObjectReference]) {
+    ) throws -> (end: Int, selected: [ObjectReference]) {
         let evaluator = evaluator(committer)
-        var (end, meant) = (found.next, [ObjectReference]())
-        let last = min(found.next + pace.size, found.count)
+        var (end, selected) = (found.next, [ObjectReference]())
+        let last = min(found.next + batchSize.size, found.count)
         while end < last, let matches = try matches(found[end], evaluator, committer) {
-            if matches { meant.append(found[end]) }
+            if matches { selected.append(found[end]) }
             end += 1
         }
         if end == found.next, end < last {
             try leaveToReader(found.objects[end..<last], committer)
         }
-        return (end, meant)
+        return (end, selected)
     }
 
     /// Plans and applies the next transaction; returns nil if a reader must evaluate objects first.
     ///
     /// Throws `limitExceeded`, with nothing applied, if it is too large.
-    private func nextPart(
-        _ meant: [ObjectReference], upTo end: Int, _ committer: Committer
-    ) throws -> BatchPart? {
+    private func planNext(
+        _ selected: [ObjectReference], upTo end: Int, _ committer: Committer
+    ) throws -> PlannedBatchTransaction? {
         let isAlone = end - found.next == 1
-        var part = BatchPart(next: end, progress: progress)
-        if end > found.next { part.progress.reached = found[end - 1] }
-        part.progress.done += UInt64(meant.count)
-        part.progress.hasEnded = end == found.count
-        let plan = try plan(meant, isAlone, committer)
-        try evaluateRest(plan.changes, in: &part, isAlone, committer)
+        var pending = PlannedBatchTransaction(next: end, progress: progress)
+        if end > found.next { pending.progress.reached = found[end - 1] }
+        pending.progress.done += UInt64(selected.count)
+        pending.progress.hasEnded = end == found.count
+        let plan = try plan(selected, isAlone, committer)
+        try evaluateRest(plan.changes, in: &pending, isAlone, committer)
         guard !reevaluation.isNeeded else { return nil }
-        let isEnd = part.progress.hasEnded
+        let isEnd = pending.progress.hasEnded
         if !plan.changes.isEmpty || (isEnd && position != nil) {
-            part.position = try BatchPlanner(committer).append(
-                plan, request([]), part.progress, by: principal)
+            pending.position = try BatchPlanner(committer).append(
+                plan, request([]), pending.progress, by: principal)
         } else if isEnd {
-            part.position = try committer.recordUnchanged(batch, part.progress, by: principal.uid)
-            part.needsKeeping = true
+            pending.position = try committer.recordUnchanged(
+                batch, pending.progress, by: principal.uid)
+            pending.needsKeeping = true
         }
-        return part
+        return pending
     }
 
     /// Plans a transaction; a transaction of one object may be as large as its delete rules
     /// require.
     private func plan(
-        _ meant: [ObjectReference], _ isAlone: Bool, _ committer: Committer
+        _ selected: [ObjectReference], _ isAlone: Bool, _ committer: Committer
     ) throws -> SavePlanner.Plan {
-        if meant.isEmpty { return SavePlanner.Plan(changes: [], inserted: [], blobs: []) }
+        if selected.isEmpty { return SavePlanner.Plan(changes: [], inserted: [], blobs: []) }
         let most = isAlone ? Int.max : WireLimits.batchObjects
-        let plan = try BatchPlanner(committer).plan(request(meant), atMost: most)
+        let plan = try BatchPlanner(committer).plan(request(selected), atMost: most)
         guard plan.changes.count <= most else {
             throw TandemError(.limitExceeded, "the chunk changes more than \(most) objects")
         }
@@ -283,11 +285,12 @@ final class BatchChangeTask: BatchTask {
     /// throws `limitExceeded`; for a transaction of one object, leaves the objects to a reader
     /// instead.
     private func evaluateRest(
-        _ changes: [Change], in part: inout BatchPart, _ isAlone: Bool, _ committer: Committer
+        _ changes: [Change], in pending: inout PlannedBatchTransaction, _ isAlone: Bool,
+        _ committer: Committer
     ) throws {
         let evaluator = evaluator(committer)
         let rest = changes.filter {
-            $0.kind != .insert && found.contains($0.object, from: part.next)
+            $0.kind != .insert && found.contains($0.object, from: pending.next)
         }
         for change in rest {
             let object = change.object
@@ -297,11 +300,11 @@ final class BatchChangeTask: BatchTask {
                     .limitExceeded, "evaluating the transaction's objects again takes too long")
             }
             if change.kind == .delete {
-                if matches { part.progress.done += 1 }
+                if matches { pending.progress.done += 1 }
             } else if !matches {
-                part.excluded.append(object)
+                pending.excluded.append(object)
             } else if predicate?.readsDerived ?? false {
-                part.derived.append(object)
+                pending.derived.append(object)
             }
         }
     }
@@ -309,17 +312,17 @@ final class BatchChangeTask: BatchTask {
     // MARK: Durability
 
     func didCommit(unless unkept: TandemError?) {
-        guard let part else { return }
-        self.part = nil
+        guard let pending else { return }
+        self.pending = nil
         reevaluation.didCommit()
-        if part.needsKeeping, let unkept { return fail(unkept) }
-        found.didCommit(part)
-        progress = part.progress
-        position = part.position ?? position
+        if pending.needsKeeping, let unkept { return fail(unkept) }
+        found.didCommit(pending)
+        progress = pending.progress
+        position = pending.position ?? position
     }
 
     func fail(_ error: TandemError) {
-        (part, search) = (nil, nil)
+        (pending, search) = (nil, nil)
         reevaluation.didEnd()
         found.removeAll()
         failure = error
@@ -334,7 +337,7 @@ final class BatchChangeTask: BatchTask {
 }
 
 /// A planned transaction of a batch.
-struct BatchPart {
+struct PlannedBatchTransaction {
     /// The index of the first object after the transaction.
     var next: Int
     /// The batch's progress after the transaction.

@@ -21,7 +21,7 @@ import TandemWire
 ///   if there is none.
 /// - `cuts`: the ascending indexes of rows before which a transaction must end, all greater than
 ///   `next`.
-/// - `part`: the transaction in the batch of saves being built, or the last of several. It takes
+/// - `pending`: the transaction in the batch of saves being built, or the last of several. It takes
 ///   effect once it is durable.
 final class BatchInsertTask: BatchTask {
     let session: Session
@@ -37,7 +37,7 @@ final class BatchInsertTask: BatchTask {
     private var refused: [BatchRefusal] = []
     private var refusedEnd: Int?
     private var cuts: [Int] = []
-    private var part: InsertPart?
+    private var pending: PlannedInsertTransaction?
     private var failure: TandemError?
     private var hasRefused = false
 
@@ -58,7 +58,7 @@ final class BatchInsertTask: BatchTask {
     var isSearching: Bool { false }
 
     var isOver: Bool {
-        failure != nil || (hasBegun && part == nil && next == insert.rows.count && !owesEnd)
+        failure != nil || (hasBegun && pending == nil && next == insert.rows.count && !owesEnd)
     }
 
     /// Whether only the end of the batch remains to be recorded.
@@ -71,12 +71,12 @@ final class BatchInsertTask: BatchTask {
     ) throws {
         if !hasBegun { try begin(committer) }
         guard !isOver else { return }
-        session.pace.bound(most)
+        session.batchSize.bound(most)
         let began = clock.monotonicNanoseconds
         repeat {
             guard try plan(committer, clock, atMost: most) else { return }
             // The transactions share one flush, so other clients wait only once.
-        } while isAlone && session.pace.isFull && plannedNext < insert.rows.count
+        } while isAlone && session.batchSize.isFull && plannedNext < insert.rows.count
             && clock.monotonicNanoseconds - began < DaemonLimits.batchNanoseconds / 2
     }
 
@@ -125,7 +125,7 @@ final class BatchInsertTask: BatchTask {
     // MARK: Processing
 
     /// The index of the first row not planned.
-    private var plannedNext: Int { part?.next ?? next }
+    private var plannedNext: Int { pending?.next ?? next }
 
     /// Plans the next transaction.
     ///
@@ -137,23 +137,23 @@ final class BatchInsertTask: BatchTask {
         let (start, end) = (plannedNext, sliceEnd)
         if let first = refused.first, index(of: first) == start {
             // The rows planned before it must be durable first.
-            if part == nil { try refuse(refused) }
+            if pending == nil { try refuse(refused) }
             return false
         }
         do {
-            let (planned, changes) = try planned(start, upTo: end, committer)
-            part = planned
-            session.pace.adapt(
+            let (planned, changes) = try plan(start, upTo: end, committer)
+            pending = planned
+            session.batchSize.adapt(
                 to: clock.monotonicNanoseconds - began, end - start, changing: changes, atMost: most
             )
             return true
         } catch let error as TandemError {
             // If transactions were planned in this turn, the error recurs in the next turn.
-            guard part == nil else { return false }
+            guard pending == nil else { return false }
             try tryFewer(than: end - next, because: error, committer)
             if !refused.isEmpty || !cuts.isEmpty {
                 let took = clock.monotonicNanoseconds - began
-                session.pace.adapt(to: took, end - start, changing: end - start, atMost: most)
+                session.batchSize.adapt(to: took, end - start, changing: end - start, atMost: most)
             }
             return false
         }
@@ -171,7 +171,7 @@ final class BatchInsertTask: BatchTask {
             return
         }
         if error.code == .limitExceeded, refusedEnd == nil, refused.isEmpty {
-            return session.pace.halve(count)
+            return session.batchSize.halve(count)
         }
         if error.code == .uniqueness, insert.policy != .error, refusedEnd == nil {
             let rows = insert.rows[next..<(next + count)]
@@ -220,27 +220,27 @@ final class BatchInsertTask: BatchTask {
         if let refusedEnd { return start + max(1, (refusedEnd - start) / 2) }
         let end = refused.first.map(index) ?? insert.rows.count
         let cut = cuts.first { $0 > start } ?? end
-        return min(start + session.pace.size, end, cut)
+        return min(start + session.batchSize.size, end, cut)
     }
 
     /// Plans the rows up to an index as a transaction.
     ///
     /// A transaction is planned even if the rows change nothing, because the journal must record
     /// the progress.
-    private func planned(
+    private func plan(
         _ start: Int, upTo end: Int, _ committer: Committer
-    ) throws -> (InsertPart, changes: Int) {
-        var part = InsertPart(
-            next: end, progress: part?.progress ?? progress,
-            hash: end > start ? insert.rows[end - 1].hash : part?.hash ?? hash)
-        part.progress.reached = BatchProgress().reached
-        part.progress.done = insert.first + UInt64(end)
-        part.progress.hasEnded = insert.isLast && end == insert.rows.count
-        let request = request(insert.rows[start..<end], part.hash)
+    ) throws -> (PlannedInsertTransaction, changes: Int) {
+        var pending = PlannedInsertTransaction(
+            next: end, progress: pending?.progress ?? progress,
+            hash: end > start ? insert.rows[end - 1].hash : pending?.hash ?? hash)
+        pending.progress.reached = BatchProgress().reached
+        pending.progress.done = insert.first + UInt64(end)
+        pending.progress.hasEnded = insert.isLast && end == insert.rows.count
+        let request = request(insert.rows[start..<end], pending.hash)
         let plan = try plan(request, end - start, committer)
-        part.position = try BatchPlanner(committer).append(
-            plan, request, part.progress, by: principal)
-        return (part, plan.changes.count)
+        pending.position = try BatchPlanner(committer).append(
+            plan, request, pending.progress, by: principal)
+        return (pending, plan.changes.count)
     }
 
     /// Plans a transaction; a transaction of one row may be as large as its links require.
@@ -270,18 +270,18 @@ final class BatchInsertTask: BatchTask {
     // MARK: Durability
 
     func didCommit(unless unkept: TandemError?) {
-        guard let part else { return }
-        self.part = nil
-        next = part.next
+        guard let pending else { return }
+        self.pending = nil
+        next = pending.next
         if next >= refusedEnd ?? .max { refusedEnd = nil }
         cuts.removeAll { $0 <= next }
-        progress = part.progress
-        hash = part.hash
-        position = part.position
+        progress = pending.progress
+        hash = pending.hash
+        position = pending.position
     }
 
     func fail(_ error: TandemError) {
-        part = nil
+        pending = nil
         failure = error
     }
 
@@ -298,7 +298,7 @@ final class BatchInsertTask: BatchTask {
 }
 
 /// Rows of a chunk that are planned as a transaction.
-private struct InsertPart {
+private struct PlannedInsertTransaction {
     /// The index of the first row after the transaction.
     var next: Int
     /// The batch's progress after the transaction.

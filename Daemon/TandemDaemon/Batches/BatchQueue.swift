@@ -13,12 +13,12 @@ struct BatchQueue {
     private enum Waiting {
         case batch(BatchChangeTask)
         /// The batch-insert chunks of a session.
-        case rows(Session)
+        case chunks(Session)
 
         var session: Session {
             switch self {
             case .batch(let run): run.session
-            case .rows(let session): session
+            case .chunks(let session): session
             }
         }
 
@@ -68,10 +68,10 @@ struct BatchQueue {
     }
 
     /// Queues the batch-insert chunks of a session, unless the session is queued already.
-    mutating func add(rowsOf session: Session) {
-        guard !session.marks.contains(.rows) else { return }
-        session.enter(.rows)
-        waiting.append(.rows(session))
+    mutating func add(chunksOf session: Session) {
+        guard !session.marks.contains(.insertChunks) else { return }
+        session.enter(.insertChunks)
+        waiting.append(.chunks(session))
     }
 
     private static let advice = "; try again after one has ended"
@@ -111,10 +111,12 @@ struct BatchQueue {
     /// Returns nil for a session that has no chunks, or whose client does not read; it is queued
     /// again when the client does.
     private mutating func dequeue(_ next: Waiting) -> (any BatchTask)? {
-        guard case .rows(let session) = next else { return next.batch }
-        session.leave(.rows)
-        guard session.hasRows, let (insert, id) = session.input.popRows() else { return nil }
-        if session.hasRows { add(rowsOf: session) }
+        guard case .chunks(let session) = next else { return next.batch }
+        session.leave(.insertChunks)
+        guard session.hasInsertChunks, let (insert, id) = session.input.popInsertChunk() else {
+            return nil
+        }
+        if session.hasInsertChunks { add(chunksOf: session) }
         return BatchInsertTask(insert, id, session)
     }
 

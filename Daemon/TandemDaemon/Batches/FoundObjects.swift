@@ -97,7 +97,7 @@ struct FoundObjects {
     }
 
     /// Records a transaction of the batch that is durable, or has no effect.
-    mutating func didCommit(_ part: BatchPart) {
+    mutating func didCommit(_ part: PlannedBatchTransaction) {
         assert(part.next >= next && part.next <= count, "Objects are processed in order.")
         next = part.next
         excluded.formUnion(part.excluded)

@@ -26,7 +26,7 @@ struct ObjectEvaluator {
         if let matches = predicate.request.matches(stored.object, stored.row, reader) {
             return matches
         }
-        guard let refusal = budget.refusal else {
+        guard let refusal = budget.interruption else {
             throw TandemError(
                 .storage,
                 "the store could not be read while an object was evaluated; run `tandem check`")

@@ -20,13 +20,13 @@ struct CommitLog {
 
     private var commits: [Commit] = []
     private var bytes: UInt64 = 0
-    private static let kept = 4_096
+    private static let capacity = 4_096
 
     /// Records a commit of about `bytes` bytes, at a time in nanoseconds of the monotonic clock.
     mutating func record(_ number: UInt64, bytes: UInt64, at time: UInt64) {
         commits.append(Commit(number: number, time: time, bytesBefore: self.bytes))
         self.bytes += bytes
-        if commits.count > 2 * Self.kept { commits.removeFirst(Self.kept) }
+        if commits.count > 2 * Self.capacity { commits.removeFirst(Self.capacity) }
     }
 
     /// Returns the lag of a reader whose snapshot is the commit with this number.

@@ -100,10 +100,10 @@ final class Committer {
     var hasPending: Bool { !batch.isEmpty }
 
     /// Whether the batch must be flushed before another save is planned.
-    var isBatchFull: Bool { fullness != nil }
+    var isBatchFull: Bool { reachedLimit != nil }
 
     /// The limit that the batch has reached, if any.
-    private var fullness: Limit? {
+    private var reachedLimit: Limit? {
         if batch.count + idempotencyTable.unsettled >= limits.batchSaves { return .batchSaves }
         return batch.frameBytes >= limits.batchBytes ? .batchBytes : nil
     }
@@ -236,7 +236,7 @@ final class Committer {
     }
 
     /// Records the hash of a model that a served app declares; does nothing if there is no room.
-    func know(_ declared: StableHash) throws {
+    func recordDeclaredModel(_ declared: StableHash) throws {
         guard !store.knownModels.contains(declared), !isReadOnly else { return }
         do {
             try revertingShortage { try store.knowModel(declared) }
@@ -260,7 +260,7 @@ final class Committer {
                 try append(&transaction)
             }
         } catch let error as TandemError {
-            if error.code == .readOnly { store.giveBackRoom() }
+            if error.code == .readOnly { store.releaseReservedSpace() }
             throw error
         }
     }
@@ -303,10 +303,10 @@ final class Committer {
     /// lacks.
     @discardableResult
     func flush() throws -> Flush {
-        if let limit = fullness { limitCounters.record(limit) }
+        if let limit = reachedLimit { limitCounters.record(limit) }
         var done = Flush(transactions: try write())
         if idempotencyTable.unsettled > 0, !(try checkpoint()) {
-            idempotencyTable.forget()
+            idempotencyTable.discard()
             done.unkept = readOnlyState.refusal
             assert(done.unkept != nil, "A checkpoint without room makes the daemon read-only.")
         }
@@ -323,7 +323,7 @@ final class Committer {
             outcome = try batch.write(to: journal, after: position)
         } catch {
             guard error.code == .noSpace else { throw error }
-            throw try forgetBatch(because: error)
+            throw try discardBatch(because: error)
         }
         guard case .committed(let positions) = outcome else {
             throw DaemonError(.storage, "the batch could not be written to the journal: \(outcome)")
@@ -353,10 +353,10 @@ final class Committer {
     }
 
     /// Discards a batch for which the journal had no room; returns the error for its saves.
-    private func forgetBatch(because error: JournalError) throws -> TandemError {
+    private func discardBatch(because error: JournalError) throws -> TandemError {
         let refusal = enterReadOnly(.journal, error.description, bytes: batch.frameBytes)
         batch.discard()
-        idempotencyTable.forget()
+        idempotencyTable.discard()
         try store.revert()
         try replayFromCheckpoint()
         checkInvariants()

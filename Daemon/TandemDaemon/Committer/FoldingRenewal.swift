@@ -115,7 +115,7 @@ private struct StaleFoldingScan {
     /// Adds the content of a long text to `blobs`, unless the store has it.
     private mutating func keep(_ value: Value) throws {
         guard case .string(let text) = value, let blob = value.inRow.outside,
-            try !store.holds(blob), !blobs.contains(where: { $0.reference == blob })
+            try !store.hasContent(of: blob), !blobs.contains(where: { $0.reference == blob })
         else { return }
         bytes += blob.length
         blobs.append(Blob(Array(text.utf8)))

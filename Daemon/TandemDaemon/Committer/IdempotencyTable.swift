@@ -135,5 +135,5 @@ struct IdempotencyTable {
     mutating func didCheckpoint() { unchanged.removeAll() }
 
     /// Discards the recorded answers, whose saves will be rejected.
-    mutating func forget() { unchanged.removeAll() }
+    mutating func discard() { unchanged.removeAll() }
 }

@@ -8,7 +8,7 @@ struct LinkDelta {
     private(set) var removed = MemberSet()
     /// The ranks that the save requests for members of an ordered relationship, some of which it
     /// may add later.
-    private(set) var wanted: [ObjectReference: Rank] = [:]
+    private(set) var requestedRanks: [ObjectReference: Rank] = [:]
     /// The ranks of removed, added and moved members; set when the save is planned.
     var ranks = RankDelta()
 
@@ -33,13 +33,15 @@ struct LinkDelta {
     /// Records a removed member; this cancels an earlier addition of the member.
     mutating func remove(_ member: ObjectReference) {
         // Drop the requested rank: a member that is removed and added again goes to the end.
-        if !wanted.isEmpty { wanted[member] = nil }
+        if !requestedRanks.isEmpty { requestedRanks[member] = nil }
         if added.isEmpty || !added.remove(member) { removed.insert(member) }
         assert(!added.contains(member), "A removed member is not added as well.")
     }
 
     /// Records the requested rank of a member; ignored unless it is a member after the save.
-    mutating func place(_ member: ObjectReference, at rank: Rank) { wanted[member] = rank }
+    mutating func setRank(_ member: ObjectReference, at rank: Rank) {
+        requestedRanks[member] = rank
+    }
 
     /// The changes for the transaction, sorted.
     var changes: [LinkChange] {
@@ -48,12 +50,12 @@ struct LinkDelta {
         }
         // A moved member is recorded as a removal at its old rank and an addition at its new rank.
         let (before, after) = (ranks.before, ranks.after)
-        let come = Set(added.inOrder).union(after.keys).map {
+        let additions = Set(added.inOrder).union(after.keys).map {
             LinkChange(slot: slot, target: $0, .add, rank: after[$0])
         }
-        let go = Set(removed.inOrder).union(before.keys).map {
+        let removals = Set(removed.inOrder).union(before.keys).map {
             LinkChange(slot: slot, target: $0, .remove, rank: before[$0])
         }
-        return (come + go).sorted(by: LinkChange.isBefore)
+        return (additions + removals).sorted(by: LinkChange.isBefore)
     }
 }

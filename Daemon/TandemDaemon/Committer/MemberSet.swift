@@ -43,9 +43,9 @@ struct MemberSet {
     /// Removes a member; returns false if the set does not contain it.
     mutating func remove(_ member: ObjectReference) -> Bool {
         if table == nil {
-            guard let place = index(of: member) else { return false }
+            guard let index = index(of: member) else { return false }
             if list.count <= Self.shortList {
-                list.remove(at: place)
+                list.remove(at: index)
                 return true
             }
             useTable()

@@ -18,16 +18,18 @@ extension PlanningGraph {
             return text.utf8.count > limits.blobBytes
                 ? value : .longText(TextReference(keep(Array(text.utf8))))
         case .blob(let reference):
-            if try blobs[reference] != nil || store.fits(reference) { return value }
-            throw unheld(object, slot, entity)
+            if try blobs[reference] != nil || store.hasMatchingContent(of: reference) {
+                return value
+            }
+            throw missingContent(object, slot, entity)
         case .longText(let reference):
             if try holds(reference) { return value }
-            throw unheld(object, slot, entity)
+            throw missingContent(object, slot, entity)
         default: return value
         }
     }
 
-    private func unheld(
+    private func missingContent(
         _ object: ObjectReference, _ slot: Int, _ entity: CompiledEntity
     ) -> TandemError {
         TandemError(
@@ -45,7 +47,7 @@ extension PlanningGraph {
     /// once per text and save.
     private func holds(_ text: TextReference) throws -> Bool {
         if texts.contains(text) { return true }
-        guard let content = try content(of: text.blob), text.fits(content),
+        guard let content = try content(of: text.blob), text.matches(content),
             (try? UTF8Span(validating: content.span)) != nil
         else { return false }
         texts.insert(text)
@@ -62,13 +64,13 @@ extension PlanningGraph {
     /// hash.
     func newBlobs(in changes: [Change]) throws -> [Blob] {
         if blobs.isEmpty { return [] }
-        var standing: Set<BlobReference> = []
+        var referenced: Set<BlobReference> = []
         for change in changes {
             guard let entity = model.entity(tagged: change.object.tag) else { continue }
-            standing.formUnion(change.row?.blobs(in: entity) ?? [])
+            referenced.formUnion(change.row?.blobs(in: entity) ?? [])
         }
         return try blobs.values.filter { blob in
-            try standing.contains(blob.reference) && !store.holds(blob.reference)
+            try referenced.contains(blob.reference) && !store.hasContent(of: blob.reference)
         }.sorted { $0.reference.hash.lexicographicallyPrecedes($1.reference.hash) }
     }
 }

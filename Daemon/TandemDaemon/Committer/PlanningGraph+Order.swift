@@ -6,7 +6,7 @@ extension PlanningGraph {
     /// Records the requested rank of a member; ignored unless it is a member after the save.
     ///
     /// Throws `usage` for a relationship without order.
-    func place(
+    func setRank(
         _ member: ObjectReference, in owner: ObjectReference, _ slot: Int, at rank: Rank
     ) throws {
         let relationship = try toMany(owner, slot)
@@ -16,14 +16,14 @@ extension PlanningGraph {
                 "\(model.id(of: owner)).\(relationship.declaration.name) is not ordered; leave out "
                     + "the ranks of its members")
         }
-        objects[owner.number]?.place(member, in: slot, at: rank)
+        objects[owner.number]?.setRank(member, in: slot, at: rank)
     }
 
     /// Sets the ranks of all added, removed and moved members, after everything else is planned.
     ///
     /// Cost: a point read for each of these members. If members were added without a rank and the
     /// last rank is unknown, all links of the owner are read.
-    func settleOrder(_ objects: [PlanningObject]) throws {
+    func setFinalRanks(_ objects: [PlanningObject]) throws {
         for working in objects {
             for index in working.links.indices {
                 let slot = working.links[index].slot
@@ -46,7 +46,7 @@ extension PlanningGraph {
             return try store.rank(of: member.number, in: owner.object.number, relationship)
         }
         for member in delta.removed.inOrder { ranks.before[member] = try stored(member) }
-        for (member, wanted) in delta.wanted where !delta.removed.contains(member) {
+        for (member, wanted) in delta.requestedRanks where !delta.removed.contains(member) {
             if delta.added.contains(member) {
                 ranks.after[member] = wanted
             } else if let before = try stored(member), before != wanted {
@@ -54,7 +54,7 @@ extension PlanningGraph {
                 ranks.after[member] = wanted
             }
         }
-        let last = delta.added.inOrder.filter { delta.wanted[$0] == nil }
+        let last = delta.added.inOrder.filter { delta.requestedRanks[$0] == nil }
         if !last.isEmpty, !owner.isDeleted { try append(last, to: owner, relationship, &ranks) }
         assert(
             owner.isDeleted || delta.added.inOrder.allSatisfy { ranks.after[$0] != nil },
@@ -63,8 +63,8 @@ extension PlanningGraph {
     }
 
     /// Returns ranks after those of all members, or nil if such ranks would be too long.
-    private func last(
-        behindAllOf owner: PlanningObject, _ relationship: CompiledRelationship,
+    private func appendedRanks(
+        afterAllOf owner: PlanningObject, _ relationship: CompiledRelationship,
         _ ranks: LinkDelta.RankDelta, count: Int
     ) throws -> [Rank]? {
         let stored =
@@ -79,17 +79,19 @@ extension PlanningGraph {
         _ members: [ObjectReference], to owner: PlanningObject,
         _ relationship: CompiledRelationship, _ ranks: inout LinkDelta.RankDelta
     ) throws {
-        if let behind = try last(behindAllOf: owner, relationship, ranks, count: members.count) {
-            assert(behind.count == members.count, "Each appended member gets a rank.")
-            ranks.after.merge(zip(members, behind)) { $1 }
+        if let appended = try appendedRanks(
+            afterAllOf: owner, relationship, ranks, count: members.count)
+        {
+            assert(appended.count == members.count, "Each appended member gets a rank.")
+            ranks.after.merge(zip(members, appended)) { $1 }
             return
         }
         let stored =
-            owner.isInserted ? [] : try store.places(of: owner.object.number, relationship)
+            owner.isInserted ? [] : try store.rankedMembers(of: owner.object.number, relationship)
         let staying = stored.filter { ranks.before[$0.member] == nil }
-        let placed = ranks.after.map { RankPlan.Place(member: $0.key, rank: $0.value) }
-        let places = (staying + placed).sorted(by: RankPlan.isBefore)
-        let plan = RankPlan(places + members.map { ($0, nil) })
+        let placed = ranks.after.map { RankPlan.Member(member: $0.key, rank: $0.value) }
+        let all = (staying + placed).sorted(by: RankPlan.isBefore)
+        let plan = RankPlan(all + members.map { ($0, nil) })
         let before = Dictionary(
             uniqueKeysWithValues: staying.map { ($0.member, $0.rank) })
         for (member, rank) in plan.changed {

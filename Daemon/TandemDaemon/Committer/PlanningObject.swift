@@ -107,8 +107,8 @@ final class PlanningObject {
     }
 
     /// Records the requested rank of a member; ignored unless it is a member after the save.
-    func place(_ member: ObjectReference, in slot: Int, at rank: Rank) {
-        links[index(ofLinks: slot)].place(member, at: rank)
+    func setRank(_ member: ObjectReference, in slot: Int, at rank: Rank) {
+        links[index(ofLinks: slot)].setRank(member, at: rank)
     }
 
     /// Sets the final ranks of a relationship.

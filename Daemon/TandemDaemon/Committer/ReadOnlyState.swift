@@ -31,7 +31,7 @@ struct ReadOnlyState: Hashable {
         /// The start of the shortage, in microseconds since 1970.
         var since: Int64
         /// The time of the next retry, in nanoseconds of the monotonic clock.
-        var nextLook: UInt64
+        var nextRetry: UInt64
     }
 
     /// The active shortages, the most recently reported one last.
@@ -66,7 +66,7 @@ struct ReadOnlyState: Hashable {
         shortages.append(
             ActiveShortage(
                 shortage: shortage, detail: detail, bytes: bytes, since: since,
-                nextLook: monotonic &+ DaemonLimits.spaceRetryNanoseconds))
+                nextRetry: monotonic &+ DaemonLimits.spaceRetryNanoseconds))
         assert(shortages.count <= Shortage.allCases.count, "Each shortage is listed at most once.")
     }
 
@@ -76,11 +76,11 @@ struct ReadOnlyState: Hashable {
     }
 
     /// The earliest retry time, in nanoseconds of the monotonic clock.
-    var nextLook: UInt64? { shortages.map(\.nextLook).min() }
+    var nextRetry: UInt64? { shortages.map(\.nextRetry).min() }
 
     /// Returns the shortages whose retry is due.
     func due(at monotonic: UInt64) -> [ActiveShortage] {
-        shortages.filter { $0.nextLook <= monotonic }
+        shortages.filter { $0.nextRetry <= monotonic }
     }
 }
 

@@ -26,7 +26,7 @@ struct RejectedInserts {
     var isFull: Bool { bytes >= ProblemList.mostBytes }
 
     /// Whether an insert is rejected, or need not be evaluated because the answer is full.
-    func settles(_ object: ObjectReference) -> Bool { isFull || errors[object.number] != nil }
+    func isDecided(_ object: ObjectReference) -> Bool { isFull || errors[object.number] != nil }
 
     /// Rejects an insert and all inserts that link to it, directly or indirectly.
     ///
@@ -38,7 +38,7 @@ struct RejectedInserts {
         while let object = gone.popLast() {
             // A link to a number already in use refers to the existing object.
             guard try store.entity(ofNumber: object.number) == nil else { continue }
-            for dependent in linking(to: object) where !settles(dependent) {
+            for dependent in linking(to: object) where !isDecided(dependent) {
                 record(
                     TandemError.unknownObject("\(model.id(of: object))"), dependent
                 )

@@ -44,7 +44,7 @@ extension SavePlanner {
         let objects = graph.inOrder
         try DerivedAttributes(graph: graph).compute(objects)
         let validator = SaveValidator(graph: graph, model: model, limits: limits, counts: counts)
-        for working in inserted where !refusals.settles(working.object) {
+        for working in inserted where !refusals.isDecided(working.object) {
             guard let error = try validator.refusal(of: working) else { continue }
             try refusals.add(error, for: working.object)
         }
@@ -71,7 +71,7 @@ extension SavePlanner {
             }
         }
         let mapping = ReferenceMapping([])
-        for operation in request.operations where !refusals.settles(operation.object) {
+        for operation in request.operations where !refusals.isDecided(operation.object) {
             do {
                 try perform(operation, mapping)
             } catch let error as TandemError {

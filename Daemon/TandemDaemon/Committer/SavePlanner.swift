@@ -48,7 +48,7 @@ struct SavePlanner {
             let found = try planner.uniqueness(objects)
             if found.isEmpty {
                 try planner.validate(objects)
-                try planner.graph.settleOrder(objects)
+                try planner.graph.setFinalRanks(objects)
                 return try planner.plan(objects, replaced)
             }
             replaced += found
@@ -210,7 +210,7 @@ struct SavePlanner {
             case .place: break
             }
             guard link.action != .remove, let rank = link.rank else { continue }
-            try graph.place(target, in: object, link.slot, at: rank)
+            try graph.setRank(target, in: object, link.slot, at: rank)
         }
     }
 

@@ -60,7 +60,7 @@ struct SaveValidator {
         if let relationship = property.relationship {
             guard relationship.toMany else {
                 return value.isNull && !relationship.isOptional
-                    ? CompiledProperty.leadsNowhere : nil
+                    ? CompiledProperty.missingObjectMessage : nil
             }
             guard relationship.limitsCount else { return nil }
             return try problem(withMembersOf: working, property.slot, relationship)

@@ -4,7 +4,7 @@ import TandemStore
 /// Errors of the store that concern only the client of a request.
 extension StoreError {
     /// Returns the error that a client receives; nil if the error does not concern clients.
-    func told(_ limits: DaemonLimits, _ counts: LimitCounters) -> TandemError? {
+    func clientError(_ limits: DaemonLimits, _ counts: LimitCounters) -> TandemError? {
         switch code {
         case .tooMuch: counts.refusal(.requestReads, limits, message)
         case .tooMuchOfObject: counts.refusal(.objectReads, limits, message)
@@ -22,7 +22,7 @@ extension StoreError {
         do {
             return try body()
         } catch let error as StoreError {
-            throw error.told(committer.limits, committer.limitCounters) ?? error
+            throw error.clientError(committer.limits, committer.limitCounters) ?? error
         }
     }
 
@@ -36,9 +36,9 @@ extension StoreError {
             return try body()
         } catch let error as StoreError {
             guard error.code == .damaged,
-                let told = error.told(committer.limits, committer.limitCounters)
+                let clientError = error.clientError(committer.limits, committer.limitCounters)
             else { throw error }
-            throw told
+            throw clientError
         }
     }
 

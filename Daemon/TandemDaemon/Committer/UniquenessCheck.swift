@@ -52,7 +52,7 @@ struct UniquenessCheck {
         var taken: [[UInt8]: ObjectReference] = [:]
         for working in inserted where !working.entity.uniqueness.isEmpty {
             // Inserts that link to a rejected one are rejected, too, and own no values.
-            if refusals.settles(working.object) { continue }
+            if refusals.isDecided(working.object) { continue }
             var keys: [[UInt8]] = []
             var problems: [ValidationProblem] = []
             for index in working.entity.uniqueness {
@@ -78,13 +78,13 @@ struct UniquenessCheck {
     func cuts(_ inserted: [PlanningObject]) throws -> [Int] {
         var first: [[UInt8]: Int] = [:]
         var cuts: [Int] = []
-        for (place, working) in inserted.enumerated() where !working.entity.uniqueness.isEmpty {
-            let keys = try working.entity.uniqueness.compactMap { index in
-                try storedOwner(index, working) == nil ? key(index, working) : nil
+        for (index, working) in inserted.enumerated() where !working.entity.uniqueness.isEmpty {
+            let keys = try working.entity.uniqueness.compactMap { constraint in
+                try storedOwner(constraint, working) == nil ? key(constraint, working) : nil
             }
             let start = cuts.last ?? 0
-            if keys.contains(where: { first[$0] ?? -1 >= start }) { cuts.append(place) }
-            for key in keys where first[key] == nil { first[key] = place }
+            if keys.contains(where: { first[$0] ?? -1 >= start }) { cuts.append(index) }
+            for key in keys where first[key] == nil { first[key] = index }
         }
         return cuts
     }

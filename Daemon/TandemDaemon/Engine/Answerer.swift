@@ -7,7 +7,7 @@ import TandemWire
 struct Answerer {
     let committer: Committer
     let session: Session
-    let care: JournalCare
+    let journalMaintenance: JournalMaintenance
     /// The maximum number of objects that a small read examines.
     let littleWork: Int
 
@@ -40,10 +40,10 @@ struct Answerer {
 
     /// Returns the answer to a small read, which evaluates a few objects; nil if a reader must
     /// carry out the read.
-    func answerLittle(_ question: ReadQuestion) throws -> DaemonMessage? {
+    func answerSmallRead(_ question: ReadQuestion) throws -> DaemonMessage? {
         guard question.compilesQuickly else { return nil }
         let window = ReadWindow(question)
-        guard try follow(window) else { return nil }
+        guard try extendWindow(window) else { return nil }
         let run = ReadRun(
             view: committer.store, model: try model, limits: limits,
             counts: committer.limitCounters, window: window, littleWork: littleWork,
@@ -61,7 +61,7 @@ struct Answerer {
 
     /// Adds the transactions since the request's positions to the window; returns false if there
     /// are too many.
-    private func follow(_ window: ReadWindow?) throws -> Bool {
+    private func extendWindow(_ window: ReadWindow?) throws -> Bool {
         guard let window else { return true }
         guard committer.position - window.position <= DaemonLimits.littleHistory else {
             return false
@@ -83,14 +83,14 @@ struct Answerer {
         switch message {
         case .fetch(let fetch), .explain(let fetch):
             try RequestSize(committer).check(fetch)
-            try care.check(fetch.lease, at: fetch.at, session)
+            try journalMaintenance.check(fetch.lease, at: fetch.at, session)
             if fetch.at != 0 { try committer.check(readingAt: fetch.at) }
         case .read(let read):
-            try care.check(read.lease, at: read.at, session)
+            try journalMaintenance.check(read.lease, at: read.at, session)
             if read.at != 0 { try committer.check(readingAt: read.at) }
         case .verdicts(let request):
             try check(request)
-            try check(wayOf: request)
+            try checkPositions(of: request)
         default: preconditionFailure("The message is not a read.")
         }
         guard let question = try ReadQuestion(message, in: try model) else {
@@ -129,7 +129,7 @@ struct Answerer {
 
     /// Throws `historyExpired` if the transactions between the client's position and the requested
     /// one are not available.
-    private func check(wayOf request: VerdictRequest) throws {
+    private func checkPositions(of request: VerdictRequest) throws {
         let (from, to) = (request.from, request.at)
         guard to != 0 else { return try check(changesAfter: from) }
         guard request.alongside == nil else {

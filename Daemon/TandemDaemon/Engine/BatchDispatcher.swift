@@ -42,7 +42,7 @@ final class BatchDispatcher {
     }
 
     /// Queues the batch-insert chunks of a session.
-    func add(rowsOf session: Session) { queue.add(rowsOf: session) }
+    func add(chunksOf session: Session) { queue.add(chunksOf: session) }
 
     private func check(_ batch: Batch) throws {
         try batch.batchID.checkAsBatchID()
@@ -80,7 +80,7 @@ final class BatchDispatcher {
 
     /// Returns the search for the objects of the running batch, or nil if none has to be started.
     func beginSearch() throws -> PendingRead? {
-        guard let run = queue.current as? BatchChangeTask, run.seeks, !run.isOver else {
+        guard let run = queue.current as? BatchChangeTask, run.needsSearch, !run.isOver else {
             return nil
         }
         var begun: PendingRead?

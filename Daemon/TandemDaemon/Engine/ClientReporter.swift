@@ -124,7 +124,7 @@ final class ClientReporter {
 
     /// Records that a request was just answered; `start` is its arrival time.
     func recordAnswered(_ message: ClientMessage, _ session: Session, since start: UInt64) {
-        if message.isQuestion { hasAnswered = true }
+        if message.isReadOnly { hasAnswered = true }
         let end = clock.monotonicNanoseconds
         guard SlowRequests.isSlow(from: start, to: end) else { return }
         recordAnswered(message.title, message.entity, session, from: start, to: end)

@@ -5,7 +5,7 @@ import TandemWire
 struct ConsumerRequests {
     let committer: Committer
     let admission: Admission
-    let care: JournalCare
+    let journalMaintenance: JournalMaintenance
 
     /// Carries out a request about a consumer; called between batches.
     ///
@@ -24,29 +24,29 @@ struct ConsumerRequests {
         switch request.action {
         case .register(let position):
             try admission.authorize(.writer, of: session, to: "register a consumer")
-            try care.holders.check(request.name, for: session)
+            try journalMaintenance.holders.check(request.name, for: session)
             let start = try position.map(number) ?? committer.position
             let consumer = try committer.register(
                 request.name, at: start, owner: session.peer.uid)
-            care.holders.hold(request.name, by: session)
+            journalMaintenance.holders.hold(request.name, by: session)
             return ConsumerAnswer(acknowledged: consumer.acknowledged)
         case .acknowledge(let position):
-            try care.holders.check(request.name, for: session)
+            try journalMaintenance.holders.check(request.name, for: session)
             let consumer = try committer.acknowledge(request.name, try number(position))
-            care.holders.hold(request.name, by: session)
+            journalMaintenance.holders.hold(request.name, by: session)
             return ConsumerAnswer(acknowledged: consumer.acknowledged)
         case .reset(let position):
             try admission.authorize(.writer, of: session, to: "reset a consumer")
-            let place = try position.map(number) ?? committer.position
-            let consumer = try committer.reset(request.name, to: place)
-            care.scheduleRetention()
+            let start = try position.map(number) ?? committer.position
+            let consumer = try committer.reset(request.name, to: start)
+            journalMaintenance.scheduleRetention()
             return ConsumerAnswer(acknowledged: consumer.acknowledged)
         case .remove:
             let removed = try committer.removeConsumer(request.name)
-            care.holders.release(request.name)
+            journalMaintenance.holders.release(request.name)
             // Without saves there may be no checkpoint soon, and the removed consumer may have kept
             // the disk full.
-            if removed != nil { care.scheduleRetention() }
+            if removed != nil { journalMaintenance.scheduleRetention() }
             return ConsumerAnswer(acknowledged: removed?.acknowledged)
         }
     }

@@ -33,13 +33,14 @@ extension Engine {
                 session.answer(.lease(try committer.lease(count)), to: id)
             case .consumer(let request):
                 let consumers = ConsumerRequests(
-                    committer: committer, admission: admission, care: care)
+                    committer: committer, admission: admission,
+                    journalMaintenance: journalMaintenance)
                 session.answer(.consumer(try consumers.answer(request, session)), to: id)
             case .batch(let batch): try batches.begin(batch, id, session)
             case .pin(let request):
-                session.answer(.pinned(try care.answer(request, session)), to: id)
+                session.answer(.pinned(try journalMaintenance.answer(request, session)), to: id)
             case .vacuum(let request):
-                session.answer(.vacuumed(try care.answer(request, session)), to: id)
+                session.answer(.vacuumed(try journalMaintenance.answer(request, session)), to: id)
             case .history, .blob, .fetch, .explain, .read, .verdicts:
                 return try reads.answer(message, id, session)
             }
@@ -47,7 +48,7 @@ extension Engine {
             // Syncs and batches wait for other events, so their durations are not recorded.
             case .sync, .batch: break
             default:
-                reporter.recordAnswered(message, session, since: session.input.asked.arrival)
+                reporter.recordAnswered(message, session, since: session.input.lastPopped.arrival)
             }
         } catch let error as TandemError {
             session.answer(.failure(error), to: id)

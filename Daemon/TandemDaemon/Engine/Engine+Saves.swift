@@ -71,7 +71,7 @@ extension Engine {
     private func announce(_ transactions: [EncodedTransaction], after position: UInt64) {
         let now = clock.monotonicNanoseconds
         let hasSubscribers = pushes.announce(transactions, after: position, at: now) {
-            queues.follow($0)
+            queues.queueOutput(of: $0)
         }
         if hasSubscribers {
             queues.beginFanOut(after: position, upTo: committer.position, at: now)
@@ -91,13 +91,13 @@ extension Engine {
     /// Announces a model change to all sessions, and ends the sessions that it makes outdated.
     func announce(_ change: ModelInstaller.Change, by installer: Session) {
         // Positions before the model change can no longer be read.
-        care.endPins(below: committer.store.modelPosition)
-        care.scheduleRetention()
+        journalMaintenance.endPins(below: committer.store.modelPosition)
+        journalMaintenance.scheduleRetention()
         if !change.wasEmpty {
             for (session, ending) in models.outdated(except: installer) { end(session, ending) }
         }
         // Only new entities get new tags, so existing interests stay valid.
-        pushes.announceModel(after: change.before) { queues.follow($0) }
+        pushes.announceModel(after: change.before) { queues.queueOutput(of: $0) }
         wakeSyncs()
     }
 
@@ -106,7 +106,7 @@ extension Engine {
     /// Queues the sessions whose awaited position is reached.
     private func wakeSyncs() {
         while let id = syncs.popReached(committer.position) {
-            if let session = admission.sessions[id] { queues.follow(session) }
+            if let session = admission.sessions[id] { queues.queueOutput(of: session) }
         }
     }
 

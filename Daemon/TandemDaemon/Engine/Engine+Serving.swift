@@ -58,14 +58,14 @@ extension Engine {
     func serve(_ session: Session) throws { try serve(session, then: schedule) }
 
     private func serve(_ session: Session, then next: (Session) -> Void) throws {
-        if try serveAlike(session) { return }
+        if try serveShared(session) { return }
         if session.isWaitingToWrite { finish(session) }
         // Bytes accepted by its socket may have made room for the answers to its saves.
         guard !session.isClosing, !session.isWaitingToWrite else { return schedule(session) }
         if session.isReady { try pump(session) }
         var left = DaemonLimits.requestsInTurn
-        while left > 0, !session.isClosing, session.hasQuestion, !isLate(session),
-            let (id, message) = session.dequeueQuestion()
+        while left > 0, !session.isClosing, session.hasRequest, !isLate(session),
+            let (id, message) = session.dequeueRequest()
         {
             let start = clock.monotonicNanoseconds
             try answer(message, id, session)
@@ -80,7 +80,7 @@ extension Engine {
 
     /// Serves an idle session with a shared push batch; returns false if it must be served
     /// separately.
-    private func serveAlike(_ session: Session) throws -> Bool {
+    private func serveShared(_ session: Session) throws -> Bool {
         guard session.isAtRest, !queues.lacksReadOnlyState(session) else { return false }
         switch try pushes.offerShared(session) {
         case .none: return false
@@ -121,7 +121,7 @@ extension Engine {
         guard error.code == .historyExpired else {
             return end(session, Ending(error, .unreadable))
         }
-        care.countExpiredSession()
+        journalMaintenance.countExpiredSession()
         end(session, Ending(error, .expired))
     }
 

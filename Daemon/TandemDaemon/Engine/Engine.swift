@@ -26,7 +26,7 @@ final class Engine {
     let reporter: ClientReporter
     let configuration: ReloadableConfiguration
     let admission: Admission
-    let care: JournalCare
+    let journalMaintenance: JournalMaintenance
     let queues: SessionQueues
     let syncs: SyncQueue
     let pushes: PushDispatcher
@@ -47,12 +47,14 @@ final class Engine {
         reporter = ClientReporter(log: log, clock: clock)
         configuration = ReloadableConfiguration(log: log)
         admission = Admission(committer, roles: roles, clock: clock, reporter: reporter)
-        care = JournalCare(committer, clock: clock, log: log, admission: admission)
+        journalMaintenance = JournalMaintenance(
+            committer, clock: clock, log: log, admission: admission)
         queues = SessionQueues()
         syncs = SyncQueue()
         pushes = PushDispatcher(committer)
         reads = ReadDispatcher(
-            committer, clock: clock, reporter: reporter, admission: admission, care: care,
+            committer, clock: clock, reporter: reporter, admission: admission,
+            journalMaintenance: journalMaintenance,
             pushes: pushes, queues: queues)
         intake = RequestIntake(
             committer, clock: clock, admission: admission, reads: reads, syncs: syncs,
@@ -93,7 +95,7 @@ final class Engine {
         guard admission.remove(session) else { return }
         reads.drop(session)
         if let search = batches.search(of: session) { reads.forget(search) }
-        if !session.pins.isEmpty { care.scheduleRetention() }
+        if !session.pins.isEmpty { journalMaintenance.scheduleRetention() }
         syncs.removeAll(of: session)
         pushes.remove(session)
         session.socket.shutdown()
@@ -145,12 +147,12 @@ final class Engine {
     /// Queues a session for its next work.
     func schedule(_ session: Session) {
         guard !session.isClosing else { return }
-        if session.hasRows { batches.add(rowsOf: session) }
+        if session.hasInsertChunks { batches.add(chunksOf: session) }
         queues.add(session)
     }
 
     /// Queues a session whose socket accepts bytes again.
-    func resume(_ session: Session) { queues.follow(session) }
+    func resume(_ session: Session) { queues.queueOutput(of: session) }
 
     /// Queues progress marks for subscribers that have received none of the latest transactions.
     ///
@@ -161,7 +163,7 @@ final class Engine {
         where session.isReady && !session.interests.isEmpty {
             guard session.machine.cursor < session.sent else { continue }
             session.requestProgressMark()
-            if !session.isWaitingToWrite { queues.follow(session) }
+            if !session.isWaitingToWrite { queues.queueOutput(of: session) }
         }
     }
 
@@ -171,7 +173,7 @@ final class Engine {
         environment.notifier.report(summary)
         for session in admission.sessions.values where session.isReady && !session.isWaitingToWrite
         {
-            queues.follow(session)
+            queues.queueOutput(of: session)
         }
     }
 
@@ -201,21 +203,22 @@ final class Engine {
     /// none of them waits for a time.
     var nextDeadline: UInt64? {
         let deadlines = [
-            syncs.nextDeadline, committer.readOnlyState.nextLook, environment.notifier.nextWake,
-            care.retention.nextLook, reads.bytes.trim.due, reporter.nextReport, reads.nextDeadline,
-            care.housekeepingDue,
+            syncs.nextDeadline, committer.readOnlyState.nextRetry, environment.notifier.nextWake,
+            journalMaintenance.retention.nextRetry, reads.bytes.trim.due, reporter.nextReport,
+            reads.nextDeadline,
+            journalMaintenance.housekeepingDue,
         ]
         return deadlines.lazy.compactMap(\.self).min()
     }
 
     /// Runs the work that is due after checkpoints, and retention.
-    func runCare() throws {
-        if care.isHousekeepingDue() {
+    func runMaintenance() throws {
+        if journalMaintenance.isHousekeepingDue() {
             markProgress()
-            care.retain()
-            try care.maintain()
-        } else if care.isRetentionDue {
-            care.retain()
+            journalMaintenance.retain()
+            try journalMaintenance.maintain()
+        } else if journalMaintenance.isRetentionDue {
+            journalMaintenance.retain()
         }
     }
 
@@ -254,7 +257,8 @@ final class Engine {
     var status: JSON {
         StatusReport(
             committer: committer, environment: environment, metrics: reporter.metrics,
-            admission: admission, reads: reads, care: care, configuration: configuration.report,
+            admission: admission, reads: reads, journalMaintenance: journalMaintenance,
+            configuration: configuration.report,
             flushedAt: pushes.flushedAt
         ).json
     }

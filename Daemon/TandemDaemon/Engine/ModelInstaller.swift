@@ -114,7 +114,9 @@ final class ModelInstaller {
         _ outcome: ModelChange.Outcome, _ session: Session, declared: StableHash? = nil
     ) throws -> Change? {
         guard case .installs(let model) = outcome else {
-            if let declared, session.client.role >= .writer { try committer.know(declared) }
+            if let declared, session.client.role >= .writer {
+                try committer.recordDeclaredModel(declared)
+            }
             return nil
         }
         let wasEmpty = try committer.store.isEmpty

@@ -33,7 +33,7 @@ final class PushDispatcher {
     ///
     /// Everything up to the answer's position was pushed under the old interests. Unknown tags are
     /// ignored.
-    func follow(_ tags: [EntityTag], _ session: Session) {
+    func subscribe(_ session: Session, to tags: [EntityTag]) {
         guard let model = committer.store.model else { return }
         let known = tags.filter { model.entity(tagged: $0) != nil }
         guard !known.allSatisfy(session.interests.contains) else { return }
@@ -140,7 +140,7 @@ final class PushDispatcher {
             session.drop(taken)
             return .queuedRest(bytes: taken)
         }
-        session.took(batch)
+        session.didSend(batch)
         subscribers.markCurrent(session)
         return .accepted(bytes: taken)
     }
@@ -149,17 +149,17 @@ final class PushDispatcher {
     ///
     /// Returns nil if there is none, or if the group has no other session.
     private func batch(for session: Session) throws -> SharedPushBatch? {
-        guard let place = session.place else { return nil }
+        guard let key = session.sharingKey else { return nil }
         let end = committer.position
-        if let sharedBatch, sharedBatch.place == place, sharedBatch.end == end {
+        if let sharedBatch, sharedBatch.sharingKey == key, sharedBatch.end == end {
             return sharedBatch.isComplete ? sharedBatch : nil
         }
-        guard let group = session.group, group.count > 1, place.lagPosition < end,
-            end - place.lagPosition <= DaemonLimits.turnTransactions,
-            let first = committer.ring.first, place.lagPosition + 1 >= first
+        guard let group = session.group, group.count > 1, key.lagPosition < end,
+            end - key.lagPosition <= DaemonLimits.turnTransactions,
+            let first = committer.ring.first, key.lagPosition + 1 >= first
         else { return nil }
         let limit = min(DaemonLimits.runBytes, committer.limits.outboundBytes)
-        let made = try SharedPushBatch(from: place, to: end, atMost: limit) {
+        let made = try SharedPushBatch(from: key, to: end, atMost: limit) {
             try body(at: $0, for: session)
         }
         sharedBatch = made

@@ -19,7 +19,7 @@ final class ReadDispatcher {
     private let clock: any Clock
     private let reporter: ClientReporter
     private let admission: Admission
-    private let care: JournalCare
+    private let journalMaintenance: JournalMaintenance
     private let pushes: PushDispatcher
     private let queues: SessionQueues
     /// The executor of reads on snapshots.
@@ -39,10 +39,12 @@ final class ReadDispatcher {
 
     init(
         _ committer: Committer, clock: any Clock, reporter: ClientReporter, admission: Admission,
-        care: JournalCare, pushes: PushDispatcher, queues: SessionQueues
+        journalMaintenance: JournalMaintenance, pushes: PushDispatcher, queues: SessionQueues
     ) {
         (self.committer, self.clock, self.reporter) = (committer, clock, reporter)
-        (self.admission, self.care, self.pushes) = (admission, care, pushes)
+        (self.admission, self.journalMaintenance, self.pushes) = (
+            admission, journalMaintenance, pushes
+        )
         self.queues = queues
         bytes = ReadByteCount(clock)
     }
@@ -73,25 +75,28 @@ final class ReadDispatcher {
     /// Answers a request, or queues it for a reader.
     func answer(_ message: ClientMessage, _ id: UInt32, _ session: Session) throws {
         let answerer = Answerer(
-            committer: committer, session: session, care: care, littleWork: littleWork)
+            committer: committer, session: session, journalMaintenance: journalMaintenance, littleWork: littleWork)
         guard message.isRead else {
             session.answer(try answerer.answer(message), to: id)
-            return reporter.recordAnswered(message, session, since: session.input.asked.arrival)
+            return reporter.recordAnswered(
+                message, session, since: session.input.lastPopped.arrival)
         }
         if case .fetch(let fetch) = message,
             let answer = try StoreError.mappingReadErrors(committer, { try answerer.lookUp(fetch) })
         {
-            pushes.follow(fetch.interests, session)
+            pushes.subscribe(session, to: fetch.interests)
             session.answer(answer, to: id)
-            return reporter.recordAnswered(message, session, since: session.input.asked.arrival)
+            return reporter.recordAnswered(
+                message, session, since: session.input.lastPopped.arrival)
         }
         let question = try answerer.question(message)
         if let answer = try StoreError.mappingReadErrors(
-            committer, { try answerer.answerLittle(question) })
+            committer, { try answerer.answerSmallRead(question) })
         {
-            pushes.follow(question.interests, session)
+            pushes.subscribe(session, to: question.interests)
             session.answer(answer, to: id)
-            return reporter.recordAnswered(message, session, since: session.input.asked.arrival)
+            return reporter.recordAnswered(
+                message, session, since: session.input.lastPopped.arrival)
         }
         let read = PendingRead(
             message, id, .answer(question, id: id), of: session, needed: committer.position,
@@ -99,7 +104,7 @@ final class ReadDispatcher {
         session.begin(read)
         // All earlier transactions were pushed under the former interests, and the answer is at
         // this position or later.
-        pushes.follow(question.interests, session)
+        pushes.subscribe(session, to: question.interests)
         if !startable()(read) { limitCounters.record(.readerThreads) }
         waiting.add(read)
         bytes.recount(read)
@@ -167,7 +172,7 @@ final class ReadDispatcher {
                 throw Self.otherModel(read)
             }
             let source = read.session.readSource
-            return try read.follow(to: position, model, limits, limitCounters, &budget) {
+            return try read.extendWindow(to: position, model, limits, limitCounters, &budget) {
                 try source.transaction(at: $0, committer.ring)
             }
         } catch let error as TandemError {
@@ -183,7 +188,7 @@ final class ReadDispatcher {
     /// searches wait for it.
     private func startable() -> (PendingRead) -> Bool {
         let room = readers.room
-        let running = running.lazy.filter { $0.job?.isCarriedOut == true }
+        let running = running.lazy.filter { $0.job?.isSubmitted == true }
         let counts = Dictionary(running.map { ($0.session.peer.uid, 1) }, uniquingKeysWith: +)
         return { $0.isSearch ? room > 0 : counts[$0.session.peer.uid, default: 0] < room }
     }
@@ -261,7 +266,7 @@ final class ReadDispatcher {
             if let found = state.found {
                 .found(found, position: state.position)
             } else {
-                .failed(told(state.failure))
+                .failed(clientError(state.failure))
             }
         searches.append(SearchOutcome(read: read, result: result))
     }
@@ -284,17 +289,19 @@ final class ReadDispatcher {
             drop(session)
             return reporter.recordAnswered(read.message, session, since: read.request.arrival)
         }
-        if let failure = state.failure, !job.hasMessages { return reject(read, told(failure)) }
+        if let failure = state.failure, !job.hasMessages {
+            return reject(read, clientError(failure))
+        }
         bytes.recount(read)
         if job.endRest() { readers.submit(job) }
     }
 
     /// Returns the error that a client receives.
-    private func told(_ failure: (any Error)?) -> TandemError {
+    private func clientError(_ failure: (any Error)?) -> TandemError {
         switch failure {
         case let error as TandemError: return error
         case let error as StoreError:
-            return error.told(limits, limitCounters)
+            return error.clientError(limits, limitCounters)
                 ?? TandemError(.storage, "\(error.message); run `tandem check`")
         default:
             return TandemError(

@@ -110,7 +110,7 @@ final class RequestIntake {
     /// been answered already, and the client gets that answer. Cost: a scan of the session's
     /// requests, at most `limits.requestsInFlight`.
     private func cancel(_ id: UInt32, _ session: Session) {
-        guard end(question: id, session) else { return reporter.countLateCancel() }
+        guard end(request: id, session) else { return reporter.countLateCancel() }
         reporter.countCancelled()
         let error = TandemError(.cancelled, "the client cancelled the request")
         session.answer(.failure(error), to: id)
@@ -119,24 +119,24 @@ final class RequestIntake {
     /// Cancels a request of a client for an administrator, or all its requests if `id` is 0;
     /// returns false if there is none.
     func cancelForAdministrator(_ id: UInt32, of session: Session) -> Bool {
-        let questions = id == 0 ? session.questions : [id]
-        let ended = questions.filter { end(question: $0, session) }
-        for question in ended {
+        let ids = id == 0 ? session.cancellableIDs : [id]
+        let ended = ids.filter { end(request: $0, session) }
+        for id in ended {
             reporter.countCancelled()
             let error = TandemError(.cancelled, "an administrator cancelled the request")
-            session.answer(.failure(error), to: question)
+            session.answer(.failure(error), to: id)
         }
         return !ended.isEmpty
     }
 
     /// Removes a cancellable request; returns false if there is none with this id.
-    private func end(question id: UInt32, _ session: Session) -> Bool {
+    private func end(request id: UInt32, _ session: Session) -> Bool {
         if session.read?.id == id {
             reads.drop(session)
             assert(session.read == nil, "A cancelled read is no longer the running one.")
             return true
         }
-        return session.input.cancel(question: id) || syncs.remove(id, of: session)
+        return session.input.cancel(request: id) || syncs.remove(id, of: session)
     }
 }
 

@@ -40,11 +40,11 @@ final class SessionQueues {
     /// Returns what a session waits for next.
     func wait(of session: Session) -> Wait {
         if session.isWaitingToWrite { return .socket }
-        if session.lagPosition != nil || session.hasNews || lacksReadOnlyState(session) {
+        if session.lagPosition != nil || session.hasOutput || lacksReadOnlyState(session) {
             return .turn(.pushes)
         }
         if session.read != nil { return session.hasAnswer ? .turn(.reads) : .reader }
-        return session.hasQuestion ? .turn(.requests) : .nothing
+        return session.hasRequest ? .turn(.requests) : .nothing
     }
 
     /// Queues a session for its next work.
@@ -65,7 +65,7 @@ final class SessionQueues {
     }
 
     /// Queues a session that has output.
-    func follow(_ session: Session) { following.append(session) }
+    func queueOutput(of session: Session) { following.append(session) }
 
     /// Queues a session that may get a chunk of an answer.
     func read(_ session: Session) { reading.append(session) }
@@ -93,11 +93,11 @@ final class SessionQueues {
     /// A turn in any queue except `saving` does all work of the session, and queues it again.
     func isScheduled(_ session: Session) -> Bool {
         if session.hasSave, !session.marks.contains(.saves) { return false }
-        if session.hasRows, !session.marks.contains(.rows) { return false }
+        if session.hasInsertChunks, !session.marks.contains(.insertChunks) { return false }
         switch wait(of: session) {
         case .nothing: return session.output.held.isEmpty
         case .reader: return session.read != nil
-        case .turn(.reads) where session.read?.job?.hasNews ?? false: return true
+        case .turn(.reads) where session.read?.job?.hasUnseenProgress ?? false: return true
         case .socket: return session.wants.contains(.write)
         case .turn: return !session.marks.isDisjoint(with: [.requests, .pushes, .reads])
         }
@@ -145,7 +145,7 @@ final class SessionQueues {
 
 extension Session {
     /// Whether a session at the tail has output that needs no further request.
-    fileprivate var hasNews: Bool {
+    fileprivate var hasOutput: Bool {
         subscription.needsProgressMark || outboundBytes > 0 || syncs.hasReached(sent)
     }
 }

@@ -11,7 +11,7 @@ struct StatusReport {
     let metrics: EngineMetrics
     let admission: Admission
     let reads: ReadDispatcher
-    let care: JournalCare
+    let journalMaintenance: JournalMaintenance
     /// The settings in effect, each with its source.
     let configuration: JSON
     /// The time when the last flush returned, in nanoseconds of the monotonic clock.
@@ -37,7 +37,7 @@ struct StatusReport {
             "journalFirst": .int(Int64(bounds.first)),
             "spareFailure": committer.journal.spareFailure.map { .string("\($0)") } ?? .null,
             "journalIndexes": committer.journal.indexing.json,
-            "retention": care.retention.status(of: committer.journal),
+            "retention": journalMaintenance.retention.status(of: committer.journal),
             "consumers": .array(consumers.list),
             "consumersFailure": consumers.failure.map { .string($0) } ?? .null,
             "mapBytes": .int(Int64(committer.store.quotaBytes)),
@@ -47,7 +47,7 @@ struct StatusReport {
             "reads": reads.status(now),
             "oldestReaderSeconds": .int(Int64(clamping: lag.seconds)),
             "oldestReaderBytes": .int(Int64(clamping: lag.bytes)),
-            "deadReaders": .int(Int64(care.deadReaders)),
+            "deadReaders": .int(Int64(journalMaintenance.deadReaders)),
             "readOnly": .bool(committer.isReadOnly),
             "readOnlyReason": committer.isReadOnly
                 ? .string(committer.readOnlyState.reason) : .null,

@@ -279,7 +279,7 @@ extension DaemonLimits {
     /// The maximum interval at which an idle daemon checks the age of its journal.
     ///
     /// Applies while the journal has segments that can expire.
-    static let retentionLookSeconds: UInt64 = 3_600
+    static let retentionCheckSeconds: UInt64 = 3_600
     /// The delay before an expired segment that is in use or can't be removed is checked again.
     static let retentionPauseSeconds: UInt64 = 60
     /// The minimum interval of checks for dead readers of the store.

@@ -12,7 +12,7 @@ struct Retention {
     private var unreadable: (segment: UInt64, reason: String)?
     /// The time of the next run that needs no checkpoint, in monotonic nanoseconds; nil if there is
     /// none.
-    private(set) var nextLook: UInt64?
+    private(set) var nextRetry: UInt64?
 
     init(_ policy: RetentionPolicy = RetentionPolicy()) { self.policy = policy }
 
@@ -43,17 +43,17 @@ struct Retention {
     mutating func schedule(
         _ state: RetentionState, _ journal: Journal, monotonic: UInt64, pinEnd: UInt64? = nil
     ) {
-        nextLook = policy.keepsAll || journal.segments.count < 2 ? nil : pinEnd
+        nextRetry = policy.keepsAll || journal.segments.count < 2 ? nil : pinEnd
         let policy = policy
         guard let due = policy.due(state, time: { time(of: $0, journal) }) else { return }
         let wait = due > state.now ? UInt64(due - state.now) : 0
         let least = wait == 0 ? DaemonLimits.retentionPauseSeconds : 0
-        let seconds = min(max(wait / 1_000_000 + 1, least), DaemonLimits.retentionLookSeconds)
-        nextLook = min(nextLook ?? .max, monotonic + seconds * 1_000_000_000)
+        let seconds = min(max(wait / 1_000_000 + 1, least), DaemonLimits.retentionCheckSeconds)
+        nextRetry = min(nextRetry ?? .max, monotonic + seconds * 1_000_000_000)
     }
 
     /// Schedules a run now.
-    mutating func scheduleNow(_ now: UInt64) { nextLook = now }
+    mutating func scheduleNow(_ now: UInt64) { nextRetry = now }
 
     private mutating func time(of segment: JournalSegment, _ journal: Journal) -> Int64? {
         if let known = times[segment.first] { return known }

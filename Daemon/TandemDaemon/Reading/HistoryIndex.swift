@@ -11,7 +11,7 @@ import TandemModel
 /// the oldest ones are discarded.
 struct HistoryIndex {
     /// The maximum number of positions in a range.
-    static let stretchPositions: UInt64 = 1_024
+    static let rangePositions: UInt64 = 1_024
     /// The maximum number of ranges.
     static let maximumRanges = 1_024
     private var ranges: [UInt64: HistoryRange] = [:]
@@ -32,7 +32,7 @@ struct HistoryIndex {
 
     /// Returns the last position of the range from `position` on that can't match a filter; nil if
     /// `position` itself may match.
-    func end(ofUnwantedFrom position: UInt64, _ filter: HistoryMatcher) -> UInt64? {
+    func end(ofSkippableFrom position: UInt64, _ filter: HistoryMatcher) -> UInt64? {
         guard let range = ranges[Self.number(of: position)],
             range.positions.contains(position), !filter.canMeet(range)
         else { return nil }
@@ -40,12 +40,12 @@ struct HistoryIndex {
     }
 
     /// Returns the last position of the range that contains `position`.
-    static func end(ofStretchWith position: UInt64) -> UInt64 {
-        (number(of: position) + 1) * stretchPositions
+    static func end(ofRangeWith position: UInt64) -> UInt64 {
+        (number(of: position) + 1) * rangePositions
     }
 
     private static func number(of position: UInt64) -> UInt64 {
-        (position - 1) / stretchPositions
+        (position - 1) / rangePositions
     }
 }
 

@@ -82,11 +82,11 @@ extension StoreView {
             let members = try past?.members(now, of: owner, slot: slot, budget) ?? now
             return MemberList(owner: owner, slot: slot, members: members)
         }
-        let now = try places(of: owner.number, relationship, budget: budget)
-        let places = try past?.places(now, of: owner, slot: slot, budget) ?? now
+        let now = try rankedMembers(of: owner.number, relationship, budget: budget)
+        let ranked = try past?.rankedMembers(now, of: owner, slot: slot, budget) ?? now
         // A link without a rank was already reported as an error.
         return MemberList(
-            owner: owner, slot: slot, members: places.map(\.member),
-            ranks: places.compactMap(\.rank))
+            owner: owner, slot: slot, members: ranked.map(\.member),
+            ranks: ranked.compactMap(\.rank))
     }
 }

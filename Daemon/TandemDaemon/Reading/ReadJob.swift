@@ -83,7 +83,7 @@ final class ReadJob: @unchecked Sendable {
         var waited: UInt64 = 0
         var waitsSince: UInt64?
         /// Whether the job has progress that the daemon's thread has not seen.
-        var hasNews = false
+        var hasUnseenProgress = false
     }
 
     private let purpose: Purpose
@@ -270,8 +270,8 @@ final class ReadJob: @unchecked Sendable {
     /// Announces progress, unless an announcement is pending.
     private func announceNews(_ announce: (ReadJob) -> Void) {
         let isNew = state.withLock { state in
-            defer { state.hasNews = true }
-            return !state.hasNews
+            defer { state.hasUnseenProgress = true }
+            return !state.hasUnseenProgress
         }
         if isNew { announce(self) }
     }
@@ -281,7 +281,7 @@ final class ReadJob: @unchecked Sendable {
     /// Returns the current progress; later progress is announced again.
     func consumeProgress() -> Progress {
         state.withLock { state in
-            state.hasNews = false
+            state.hasUnseenProgress = false
             return state.progress
         }
     }
@@ -324,7 +324,7 @@ final class ReadJob: @unchecked Sendable {
     }
 
     /// Whether the job announced progress that the daemon's thread has not seen.
-    var hasNews: Bool { state.withLock(\.hasNews) }
+    var hasUnseenProgress: Bool { state.withLock(\.hasUnseenProgress) }
 
     /// Whether any encoded message is queued.
     var hasMessages: Bool { state.withLock { !$0.messages.isEmpty } }
@@ -340,7 +340,7 @@ final class ReadJob: @unchecked Sendable {
 
     /// Whether the job is queued or running in the pool; false while it rests, and after it is
     /// done.
-    var isCarriedOut: Bool {
+    var isSubmitted: Bool {
         state.withLock { $0.progress.phase == .reading || $0.progress.phase == .encoding }
     }
 

@@ -156,7 +156,7 @@ struct ReadRun {
     }
 
     private func unread(_ budget: ReadBudget) -> StoreError {
-        budget.refusal ?? budget.failure
+        budget.interruption ?? budget.failure
             ?? StoreError(.damaged, "a row could not be read while its values were fetched")
     }
 

@@ -30,7 +30,7 @@ struct TurnOrder {
 
     /// Requests a turn for a read; `age` is the read's first ticket, or nil for a new read.
     ///
-    /// Returns a ticket, and whether the read has to wait until ``giveBack()`` returns that ticket.
+    /// Returns a ticket, and whether the read has to wait until ``release()`` returns that ticket.
     mutating func acquire(user: UInt32, age: UInt64? = nil) -> (ticket: UInt64, waits: Bool) {
         precondition(free == 0 || isEmpty, "Reads wait only while all turns are taken.")
         lastTicket += 1
@@ -45,7 +45,7 @@ struct TurnOrder {
     }
 
     /// Releases a turn; returns the ticket of the read that gets the turn, or nil if no read waits.
-    mutating func giveBack() -> UInt64? {
+    mutating func release() -> UInt64? {
         wasNew = continued.isEmpty || (!new.isEmpty && !wasNew)
         guard let waiter = wasNew ? next(&new) : next(&continued) else {
             free += 1
@@ -120,9 +120,9 @@ final class ReaderTurns: Sendable {
         return ticket
     }
 
-    fileprivate func giveBack() {
+    fileprivate func release() {
         let granted: WorkQueue<Void>? = state.withLock { state in
-            state.order.giveBack().flatMap { state.waiting.removeValue(forKey: $0) }
+            state.order.release().flatMap { state.waiting.removeValue(forKey: $0) }
         }
         granted?.add(())
     }
@@ -148,10 +148,10 @@ final class ReaderTurn {
 
     /// Passes the turn to another read, and blocks until this read has a turn again.
     func passOn() {
-        turns.giveBack()
+        turns.release()
         turns.wait(user: user, age: age)
         began = turns.now
     }
 
-    func end() { turns.giveBack() }
+    func end() { turns.release() }
 }

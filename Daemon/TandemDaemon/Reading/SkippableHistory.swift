@@ -31,8 +31,8 @@ struct SkippableHistory {
         }
         isUnindexed = true
         guard position > unknown else { return nil }
-        guard let end = memory.end(ofUnwantedFrom: position, filter) else {
-            unknown = HistoryIndex.end(ofStretchWith: position)
+        guard let end = memory.end(ofSkippableFrom: position, filter) else {
+            unknown = HistoryIndex.end(ofRangeWith: position)
             return nil
         }
         unknown = end

@@ -94,7 +94,7 @@ extension ReadBudget {
     /// The error is ``StoreError`` if the budget was exceeded, and `storage` if something could not
     /// be read.
     func expectAllWasRead() throws {
-        if let refusal { throw refusal }
+        if let interruption { throw interruption }
         if let failure { throw TandemError(.storage, failure.message) }
     }
 }

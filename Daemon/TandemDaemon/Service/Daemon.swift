@@ -54,9 +54,9 @@ public final class Daemon {
                 committer: committer, clock: environment.clock, storePath: configuration.store,
                 roles: configuration.roles, log: configuration.events,
                 notifier: environment.notifier ?? .none(environment.clock))
-            engine.care.setPolicy(configuration.retention)
+            engine.journalMaintenance.setPolicy(configuration.retention)
             engine.configuration.begin(configuration.report)
-            engine.care.retain()
+            engine.journalMaintenance.retain()
             let loop = try ServiceLoop(
                 engine, listener: try listener(configuration, descriptor),
                 spin: SpinPolicy(cores: ThisProcess.cores))

@@ -55,7 +55,7 @@ final class ServiceLoop {
         try engine.committer.retryIfDue()
         let due = try engine.committer.checkpointIfDue()
         engine.announceReadOnlyState()
-        try engine.runCare()
+        try engine.runMaintenance()
         let began = engine.clock.monotonicNanoseconds
         try wait(milliseconds: timeout(due))
         let ended = engine.clock.monotonicNanoseconds
@@ -72,7 +72,7 @@ final class ServiceLoop {
         arrivedAt = nil
         try gather()
         try engine.turn()
-        try watchAnew()
+        try updateInterests()
         checkHandshakes()
         engine.reporter.reportWithheldLines()
         if engine.reads.consumeFreedDue() { ThisProcess.releaseMemory() }
@@ -253,7 +253,7 @@ final class ServiceLoop {
     ///
     /// Full sockets are watched for writing. Sockets whose bytes can't be processed yet are not
     /// watched for reading.
-    private func watchAnew() throws {
+    private func updateInterests() throws {
         for session in engine.queues.drainRewatched() where !session.isClosing {
             guard let interest = session.updateWatched() else { continue }
             try poller.modify(session.socket.descriptor, token: session.id, interest: interest)

@@ -40,9 +40,9 @@ final class PendingRead {
         _ message: ClientMessage, _ id: UInt32, _ purpose: ReadJob.Purpose, of session: Session,
         needed: UInt64, modelPosition: UInt64
     ) {
-        let asked = session.input.asked
+        let lastPopped = session.input.lastPopped
         request = RequestQueue.Waiting(
-            id: id, message: message, bytes: asked.bytes, arrival: asked.arrival)
+            id: id, message: message, bytes: lastPopped.bytes, arrival: lastPopped.arrival)
         (self.purpose, self.session) = (purpose, session)
         (self.needed, self.modelPosition) = (needed, modelPosition)
         if case .answer(let question, _) = purpose {
@@ -110,7 +110,7 @@ final class PendingRead {
     ///
     /// Returns whether the window ends exactly there. Throws `historyExpired` if there are too many
     /// transactions for verdicts, and `limitExceeded` if there are more bytes than a read may hold.
-    func follow(
+    func extendWindow(
         to position: UInt64, _ model: CompiledModel, _ limits: DaemonLimits,
         _ counts: LimitCounters, _ budget: inout Int,
         _ transaction: (UInt64) throws -> EncodedTransaction

@@ -18,7 +18,7 @@ struct RequestQueue {
 
     /// The requests except chunks of batch inserts, in order of arrival.
     private(set) var waiting: [Waiting] = []
-    private var rows: Deque<Waiting> = []
+    private var insertChunks: Deque<Waiting> = []
     /// The bytes of the queued requests and of the batch-insert chunks.
     private(set) var bytes = 0
     /// The number of queued saves.
@@ -27,7 +27,7 @@ struct RequestQueue {
     private var arrival: UInt64 = 0
 
     /// Whether chunks of batch inserts wait.
-    var hasRows: Bool { !rows.isEmpty }
+    var hasInsertChunks: Bool { !insertChunks.isEmpty }
 
     /// Records the arrival time of received bytes, and so of the requests that they complete.
     mutating func recordArrival(at time: UInt64) { arrival = time }
@@ -37,7 +37,7 @@ struct RequestQueue {
         let request = Waiting(
             id: envelope.id, message: envelope.message, bytes: bytes, arrival: arrival)
         self.bytes += bytes
-        if case .insert = envelope.message { return rows.append(request) }
+        if case .insert = envelope.message { return insertChunks.append(request) }
         waiting.append(request)
         if envelope.message.isSave { saves += 1 }
     }
@@ -54,24 +54,26 @@ struct RequestQueue {
     }
 
     /// Removes and returns the first chunk of a batch insert.
-    mutating func popRows() -> (insert: BatchInsert, id: UInt32)? {
-        guard let first = rows.first, case .insert(let insert) = first.message else { return nil }
-        rows.removeFirst()
+    mutating func popInsertChunk() -> (insert: BatchInsert, id: UInt32)? {
+        guard let first = insertChunks.first, case .insert(let insert) = first.message else {
+            return nil
+        }
+        insertChunks.removeFirst()
         bytes -= first.bytes
         assert(bytes >= 0, "Only queued bytes are subtracted.")
         return (insert, first.id)
     }
 
     /// Removes a request that its client cancelled; returns false if it is not queued.
-    mutating func cancel(question id: UInt32) -> Bool {
-        guard let index = waiting.firstIndex(where: { $0.id == id && $0.message.isQuestion })
+    mutating func cancel(request id: UInt32) -> Bool {
+        guard let index = waiting.firstIndex(where: { $0.id == id && $0.message.isReadOnly })
         else { return false }
         _ = remove(at: index)
         return true
     }
 
     /// The ids of the requests that can be cancelled.
-    var questions: [UInt32] { waiting.filter { $0.message.isQuestion }.map(\.id) }
+    var cancellableIDs: [UInt32] { waiting.filter { $0.message.isReadOnly }.map(\.id) }
 
     private mutating func remove(at index: Int) -> Waiting {
         let request = waiting.remove(at: index)

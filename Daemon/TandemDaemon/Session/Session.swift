@@ -29,7 +29,7 @@ final class Session {
         static let requests = Marks(rawValue: 2)
         static let pushes = Marks(rawValue: 4)
         static let reads = Marks(rawValue: 8)
-        static let rows = Marks(rawValue: 16)
+        static let insertChunks = Marks(rawValue: 16)
     }
 
     private(set) var client: ClientIdentity
@@ -42,7 +42,7 @@ final class Session {
     /// The queues that contain the session.
     private(set) var marks: Marks = []
     /// The adaptive number of rows per transaction of a batch insert.
-    var pace = AdaptiveBatchSize()
+    var batchSize = AdaptiveBatchSize()
     var syncs = WaitingSyncs()
     private(set) var read: PendingRead?
     /// The source of the transactions that the running read needs.
@@ -167,11 +167,11 @@ final class Session {
     var hasSave: Bool { isReady && waitingSaves > 0 && !isOverfull }
 
     /// Whether chunks of batch inserts wait and there is room for their answers.
-    var hasRows: Bool { isReady && input.queue.hasRows && !isOverfull }
+    var hasInsertChunks: Bool { isReady && input.queue.hasInsertChunks && !isOverfull }
 
     /// The socket events for which the poller should watch.
     var wants: Interest {
-        let waits = read != nil || input.queue.hasRows
+        let waits = read != nil || input.queue.hasInsertChunks
         let isBusy = waits && inboundBytes > committer.limits.inboundBytes
         let reads: Interest = isBusy || (waitingSaves > 0 && isOverfull) ? [] : .read
         return isWaitingToWrite ? reads.union(.write) : reads
@@ -199,7 +199,7 @@ final class Session {
     /// Whether the first request can be answered now.
     ///
     /// After the hello, this is false for a save, which waits for a batch.
-    var hasQuestion: Bool {
+    var hasRequest: Bool {
         guard let first = input.queue.waiting.first, read == nil else { return false }
         return !isReady || (!first.message.isSave && canBeAnswered)
     }
@@ -214,14 +214,14 @@ final class Session {
     }
 
     /// Removes and returns the first queued request, if it can be answered.
-    func dequeueQuestion() -> (id: UInt32, message: ClientMessage)? {
-        guard hasQuestion else { return nil }
-        return input.popQuestion()
+    func dequeueRequest() -> (id: UInt32, message: ClientMessage)? {
+        guard hasRequest else { return nil }
+        return input.popRequest()
     }
 
     /// The ids of the unanswered requests that can be cancelled, the running one first.
-    var questions: [UInt32] {
-        [read?.id].compactMap(\.self) + input.queue.questions + syncs.waiting.map(\.id)
+    var cancellableIDs: [UInt32] {
+        [read?.id].compactMap(\.self) + input.queue.cancellableIDs + syncs.waiting.map(\.id)
     }
 
     /// Records the read that was begun for a request.
@@ -305,9 +305,9 @@ final class Session {
     }
 
     /// Records that the socket accepted a complete shared push batch.
-    func took(_ run: SharedPushBatch) {
+    func didSend(_ run: SharedPushBatch) {
         _ = machine.pushing(run.cursor)
-        output.took(run)
+        output.didSend(run)
         subscription.source.rest()
     }
 

@@ -7,7 +7,7 @@ struct SessionInput {
     /// The requests that wait for their turn, or for the session to become current.
     private(set) var queue = RequestQueue()
     /// The bytes and the arrival time of the request most recently removed from the queue.
-    private(set) var asked: (bytes: Int, arrival: UInt64) = (0, 0)
+    private(set) var lastPopped: (bytes: Int, arrival: UInt64) = (0, 0)
     /// The number of received messages.
     private(set) var messages: UInt64 = 0
     /// The bytes of an incomplete message, as counted by ``UnfinishedMessages``.
@@ -96,17 +96,17 @@ struct SessionInput {
     }
 
     /// Removes and returns the first chunk of a batch insert.
-    mutating func popRows() -> (insert: BatchInsert, id: UInt32)? { queue.popRows() }
+    mutating func popInsertChunk() -> (insert: BatchInsert, id: UInt32)? { queue.popInsertChunk() }
 
     /// Removes and returns the first request.
-    mutating func popQuestion() -> (id: UInt32, message: ClientMessage) {
+    mutating func popRequest() -> (id: UInt32, message: ClientMessage) {
         let first = queue.popFirst()
-        asked = (first.bytes, first.arrival)
+        lastPopped = (first.bytes, first.arrival)
         return (first.id, first.message)
     }
 
     /// Removes a request that its client cancelled; returns false if it is not queued.
-    mutating func cancel(question id: UInt32) -> Bool { queue.cancel(question: id) }
+    mutating func cancel(request id: UInt32) -> Bool { queue.cancel(request: id) }
 
     // MARK: Rejected saves
 

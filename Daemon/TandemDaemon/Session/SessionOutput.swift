@@ -53,7 +53,7 @@ struct SessionOutput {
     }
 
     /// Counts a shared push batch that the socket accepted without queueing.
-    mutating func took(_ run: SharedPushBatch) {
+    mutating func didSend(_ run: SharedPushBatch) {
         assert(bytes == 0, "A shared batch must not overtake queued bytes.")
         pushes += run.pushes
         written += UInt64(run.bytes.count)

@@ -7,7 +7,7 @@ import TandemWire
 /// the others costs one write of the same bytes.
 struct SharedPushBatch {
     /// The state that two sessions must share to get the same bytes.
-    struct Place: Hashable {
+    struct SharingKey: Hashable {
         /// Identifies the group.
         let group: UInt64
         /// The position up to which every transaction was considered.
@@ -17,7 +17,7 @@ struct SharedPushBatch {
     }
 
     /// The state that a session must have to be sent the batch.
-    let place: Place
+    let sharingKey: SharingKey
     /// The position up to which the batch considers every transaction.
     let end: UInt64
     /// The last position that the batch announces.
@@ -31,12 +31,13 @@ struct SharedPushBatch {
     /// If not, pushes are queued for each session separately, by reference and in turns.
     let isComplete: Bool
 
-    /// Encodes the pushes that follow `place`; `body` returns nil for an irrelevant position.
+    /// Encodes the pushes that follow `sharingKey`; `body` returns nil for an irrelevant position.
     init(
-        from place: Place, to end: UInt64, atMost limit: Int, _ body: (UInt64) throws -> PushBody?
+        from sharingKey: SharingKey, to end: UInt64, atMost limit: Int,
+        _ body: (UInt64) throws -> PushBody?
     ) rethrows {
-        (self.place, self.end, cursor) = (place, end, place.cursor)
-        for position in (place.lagPosition + 1)..<(end + 1) {
+        (self.sharingKey, self.end, cursor) = (sharingKey, end, sharingKey.cursor)
+        for position in (sharingKey.lagPosition + 1)..<(end + 1) {
             guard let body = try body(position), position > cursor else { continue }
             guard bytes.count + PushBody.headBytes + body.bytes.count <= limit else {
                 isComplete = false
@@ -62,9 +63,9 @@ extension Session {
     }
 
     /// The state shared with sessions that get the same bytes; nil if the session is current.
-    var place: SharedPushBatch.Place? {
+    var sharingKey: SharedPushBatch.SharingKey? {
         lagPosition.map {
-            SharedPushBatch.Place(
+            SharedPushBatch.SharingKey(
                 group: subscription.groupID, lagPosition: $0, cursor: machine.cursor)
         }
     }

@@ -7,12 +7,12 @@ import Synchronization
 ///     thread.join()
 public final class KernelThread: Sendable {
     private let handle: pthread_t
-    private let settled = Atomic<Bool>(false)
+    private let isJoined = Atomic<Bool>(false)
 
     private init(handle: pthread_t) { self.handle = handle }
 
     deinit {
-        if !settled.load(ordering: .acquiring) { pthread_detach(handle) }
+        if !isJoined.load(ordering: .acquiring) { pthread_detach(handle) }
     }
 
     /// Starts a thread that runs `body`.
@@ -47,7 +47,7 @@ public final class KernelThread: Sendable {
     ///
     /// Only the first call waits.
     public func join() {
-        if settled.exchange(true, ordering: .acquiringAndReleasing) { return }
+        if isJoined.exchange(true, ordering: .acquiringAndReleasing) { return }
         pthread_join(handle, nil)
     }
 

@@ -59,7 +59,7 @@ public final class StandardStream: Sendable {
     /// Checks whether the reader of a pipe has closed it, without writing.
     ///
     /// Useful for commands that may have nothing to write for a long time.
-    public func noticeReader() {
+    public func checkReader() {
         var entry = pollfd(fd: descriptor, events: 0, revents: 0)
         guard !isClosed, poll(&entry, 1, 0) > 0, entry.revents & Int16(POLLERR) != 0 else { return }
         closedBy.store(EPIPE, ordering: .relaxed)

@@ -24,7 +24,7 @@ extension SegmentFile {
 
     private func nextMagic(from start: UInt64) throws(JournalError) -> UInt64? {
         var offset = start
-        while let range = try loadSome(offset) {
+        while let range = try loadWindow(at: offset) {
             let bytes = bytes(range.lowerBound, range.count)
             if let hit = bytes.firstMagic { return offset + UInt64(hit) }
             // The window may end within a step of eight bytes; the next window begins with that
@@ -62,7 +62,7 @@ extension SegmentFile {
     /// Whether the window at an offset contains only zeros.
     private func isZero(at offset: UInt64) throws(JournalError) -> Bool {
         refresh()
-        guard let range = try loadSome(offset) else { return true }
+        guard let range = try loadWindow(at: offset) else { return true }
         return bytes(range.lowerBound, range.count).isZero
     }
 
@@ -93,7 +93,7 @@ extension SegmentFile {
         while high > 0 {
             let low = (high - 1) / UInt64(windowBytes) * UInt64(windowBytes)
             refresh()
-            if let range = try loadSome(low),
+            if let range = try loadWindow(at: low),
                 let last = bytes(range.lowerBound, min(range.count, Int(high - low))).lastNonZero
             {
                 return low + UInt64(last) + 1
@@ -106,7 +106,7 @@ extension SegmentFile {
     /// Returns the offsets at which batches may begin, in a range of at most one window.
     private func magics(in range: Range<UInt64>) throws(JournalError) -> [UInt64] {
         refresh()
-        guard let loaded = try loadSome(range.lowerBound) else { return [] }
+        guard let loaded = try loadWindow(at: range.lowerBound) else { return [] }
         let bytes = bytes(loaded.lowerBound, min(loaded.count, range.count))
         return bytes.magics.map { range.lowerBound + UInt64($0) }
     }

@@ -78,7 +78,7 @@ final class SegmentFile {
         guard Int(header.length) <= SegmentFormat.maximumBodyBytes else {
             return .bad("the batch header has the invalid length \(header.length)")
         }
-        guard try fits(offset, header.frameBytes) else {
+        guard try fileContains(offset, header.frameBytes) else {
             return .bad("the batch of \(header.length) bytes is truncated")
         }
         guard let frame = try load(offset, header.frameBytes) else {
@@ -123,7 +123,7 @@ final class SegmentFile {
     func endOfContent(from offset: UInt64) throws(JournalError) -> UInt64? {
         var end: UInt64?
         var offset = offset
-        while let range = try loadSome(offset) {
+        while let range = try loadWindow(at: offset) {
             if let last = bytes(range.lowerBound, range.count).lastNonZero {
                 end = offset + UInt64(last) + 1
             }
@@ -134,7 +134,7 @@ final class SegmentFile {
 
     /// Whether the file has `count` bytes at an offset; checked before memory is allocated for
     /// them.
-    private func fits(_ offset: UInt64, _ count: Int) throws(JournalError) -> Bool {
+    private func fileContains(_ offset: UInt64, _ count: Int) throws(JournalError) -> Bool {
         if isLoaded(offset, count) { return true }
         return offset + UInt64(count) <= (try size())
     }
@@ -169,7 +169,7 @@ final class SegmentFile {
 
     /// Loads the bytes at an offset into the window, and returns their indices; nil at the end of
     /// the file.
-    func loadSome(_ offset: UInt64) throws(JournalError) -> Range<Int>? {
+    func loadWindow(at offset: UInt64) throws(JournalError) -> Range<Int>? {
         guard let start = try load(offset, 1) else { return nil }
         return start..<windowCount
     }

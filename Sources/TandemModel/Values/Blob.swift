@@ -64,14 +64,14 @@ public struct BlobReference: Hashable, Sendable, CustomStringConvertible {
     /// Returns whether the length and the first bytes of `content` match the reference.
     ///
     /// Content that matches and has the right hash is the content of this reference.
-    package func fits(_ content: UnsafeRawBufferPointer) -> Bool {
+    package func matches(_ content: UnsafeRawBufferPointer) -> Bool {
         content.count == length && content.starts(with: bytes[..<Self.prefixBytes])
     }
 
     /// Returns whether this is the reference to `content`.
     ///
     /// Cost: a SHA-256 of the content.
-    package func stands(for content: [UInt8]) -> Bool {
+    package func isReference(to content: [UInt8]) -> Bool {
         content.count == length && content.count > Self.inlineLimit
             && BlobReference(of: content) == self
     }

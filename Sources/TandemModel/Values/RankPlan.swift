@@ -11,22 +11,22 @@ import Algorithms
 ///     plan.changed                                        // [c: a rank between the two]
 package struct RankPlan: Sendable {
     /// A member and its current rank; nil if it has none yet.
-    package typealias Place = (member: ObjectReference, rank: Rank?)
+    package typealias Member = (member: ObjectReference, rank: Rank?)
 
     /// The new ranks, by member.
     package private(set) var changed: [ObjectReference: Rank] = [:]
-    private let places: [Place]
+    private let members: [Member]
     /// For each index, whether the member keeps its rank.
     private var keeps: [Bool]
 
     /// Creates a plan for distinct members in the requested order.
     ///
     /// Cost: O(n log n), but little for members that are already in order.
-    package init(_ places: [Place]) {
-        self.places = places
-        keeps = Self.longestRun(places)
+    package init(_ members: [Member]) {
+        self.members = members
+        keeps = Self.longestRun(members)
         var start = 0
-        while start < places.count {
+        while start < members.count {
             if keeps[start] {
                 start += 1
             } else {
@@ -40,22 +40,22 @@ package struct RankPlan: Sendable {
     ///
     /// Returns the index after the run.
     private mutating func assignRanks(from start: Int) -> Int {
-        var run = start..<(keeps[start...].firstIndex(of: true) ?? places.count)
+        var run = start..<(keeps[start...].firstIndex(of: true) ?? members.count)
         var neighbours = 1
         // Assigning new ranks to neighbours leaves room for many insertions, so it is rarely
         // needed.
         var limit = Rank.byteLimit / 2
         while true {
-            let isWhole = run == places.indices
+            let isWhole = run == members.indices
             if let ranks = ranks(of: run, limit: isWhole ? Rank.byteLimit : limit) {
-                for (place, rank) in zip(run, ranks) {
-                    keeps[place] = true
-                    changed[places[place].member] = rank
+                for (index, rank) in zip(run, ranks) {
+                    keeps[index] = true
+                    changed[members[index].member] = rank
                 }
                 return run.upperBound
             }
             // There are more ranks than a list can have members.
-            precondition(!isWhole, "\(places.count) members are too many to be ranked.")
+            precondition(!isWhole, "\(members.count) members are too many to be ranked.")
             run = widened(run, by: neighbours)
             neighbours *= 2
             limit = Rank.byteLimit / 4
@@ -64,30 +64,30 @@ package struct RankPlan: Sendable {
 
     private func ranks(of run: Range<Int>, limit: Int) -> [Rank]? {
         let low = run.lowerBound > 0 ? rank(run.lowerBound - 1) : nil
-        let high = run.upperBound < places.count ? rank(run.upperBound) : nil
+        let high = run.upperBound < members.count ? rank(run.upperBound) : nil
         return Rank.between(low, high, count: run.count, limit: limit)
     }
 
     /// Returns the rank at an index as planned so far.
-    private func rank(_ place: Int) -> Rank? {
-        changed[places[place].member] ?? places[place].rank
+    private func rank(_ index: Int) -> Rank? {
+        changed[members[index].member] ?? members[index].rank
     }
 
     /// Returns the run extended by neighbours on either side, and up to the next member that keeps
     /// its rank.
     private func widened(_ run: Range<Int>, by count: Int) -> Range<Int> {
         let low = max(0, run.lowerBound - count)
-        let high = min(places.count, run.upperBound + count)
-        return low..<(keeps[high...].firstIndex(of: true) ?? places.count)
+        let high = min(members.count, run.upperBound + count)
+        return low..<(keeps[high...].firstIndex(of: true) ?? members.count)
     }
 
     /// Returns flags that mark a longest run of members in order.
-    private static func longestRun(_ places: [Place]) -> [Bool] {
-        var kept = [Bool](repeating: false, count: places.count)
+    private static func longestRun(_ members: [Member]) -> [Bool] {
+        var kept = [Bool](repeating: false, count: members.count)
         var tails: [Int] = []
-        var previous = [Int](repeating: -1, count: places.count)
-        for at in places.indices where places[at].rank != nil {
-            let length = tails.partitioningIndex { !isBefore(places[$0], places[at]) }
+        var previous = [Int](repeating: -1, count: members.count)
+        for at in members.indices where members[at].rank != nil {
+            let length = tails.partitioningIndex { !isBefore(members[$0], members[at]) }
             if length > 0 { previous[at] = tails[length - 1] }
             if length == tails.count { tails.append(at) } else { tails[length] = at }
         }
@@ -100,7 +100,7 @@ package struct RankPlan: Sendable {
     }
 
     /// Returns whether `a` sorts before `b`: by rank, unranked members last, equal ranks by number.
-    package static func isBefore(_ a: Place, _ b: Place) -> Bool {
+    package static func isBefore(_ a: Member, _ b: Member) -> Bool {
         guard let first = a.rank, let second = b.rank, first != second else {
             if (a.rank == nil) != (b.rank == nil) { return b.rank == nil }
             return a.member.number < b.member.number

@@ -58,7 +58,7 @@ public struct TextReference: Hashable, Sendable, CustomStringConvertible {
     /// Returns whether the length and the first bytes of `content` match the reference.
     ///
     /// Content that matches and has the right hash is the text of this reference.
-    package func fits(_ content: [UInt8]) -> Bool {
+    package func matches(_ content: [UInt8]) -> Bool {
         content.count == length && content.starts(with: beginning)
     }
 

@@ -45,7 +45,7 @@ package struct ColumnFold {
     /// Adds an object, given the values of its key paths.
     package mutating func add(_ values: [Value]) {
         if columns.columns.isGrouped { return addToGroup(values) }
-        let row = columns.places.map { place in place.map { values[$0] } ?? .null }
+        let row = columns.valueIndexes.map { place in place.map { values[$0] } ?? .null }
         if columns.columns.isDistinct {
             let key = Self.key(row)
             guard known.updateValue(groups.count, forKey: key) == nil else { return }
@@ -89,7 +89,7 @@ package struct ColumnFold {
     private static var groupsBetweenChecks: Int { 1_024 }
 
     private mutating func addToGroup(_ values: [Value]) {
-        let key = Self.key(columns.groupPlaces.map { values[$0] })
+        let key = Self.key(columns.groupIndexes.map { values[$0] })
         let place = known[key] ?? groups.count
         if place == groups.count {
             known[key] = place
@@ -97,13 +97,13 @@ package struct ColumnFold {
             groups.append(Group(key: key, cells: begin(values)))
         }
         bytes += columns.summed * MemoryLayout<Value>.stride
-        for (index, at) in columns.places.enumerated() {
+        for (index, at) in columns.valueIndexes.enumerated() {
             groups[place].cells[index].add(at.map { values[$0] })
         }
     }
 
     private func begin(_ values: [Value]?) -> [Cell] {
-        zip(columns.columns.columns, columns.places).map { column, place in
+        zip(columns.columns.columns, columns.valueIndexes).map { column, place in
             switch column.aggregate {
             case nil: .value(place.flatMap { values?[$0] } ?? .null)
             case .count: .count(0)

@@ -9,9 +9,9 @@ package struct CompiledColumns: Sendable {
     package let objects: CompiledRequest
     let request: FetchDescriptor
     /// The index of each column's value among the key paths; nil for the number of objects.
-    let places: [Int?]
+    let valueIndexes: [Int?]
     /// The indexes of the values by which objects are grouped.
-    let groupPlaces: [Int]
+    let groupIndexes: [Int]
     /// The number of columns with sums or averages, for which every number is kept.
     let summed: Int
     /// The columns by which groups are sorted.
@@ -49,16 +49,16 @@ package struct CompiledColumns: Sendable {
         self.request = request
         objects = try CompiledRequest(
             columns.objects(of: request), refreshKeyPaths: keyPaths, in: model)
-        places = columns.columns.map { $0.keyPath.flatMap { keyPaths.firstIndex(of: $0) } }
-        groupPlaces = Array(columns.groupBy.indices)
+        valueIndexes = columns.columns.map { $0.keyPath.flatMap { keyPaths.firstIndex(of: $0) } }
+        groupIndexes = Array(columns.groupBy.indices)
         summed = columns.columns.count { $0.aggregate == .sum || $0.aggregate == .avg }
         order = try Self.order(columns, request)
-        having = try Self.having(columns, places, objects)
+        having = try Self.having(columns, valueIndexes, objects)
         try check()
     }
 
     private static func having(
-        _ columns: FetchColumns, _ places: [Int?], _ objects: CompiledRequest
+        _ columns: FetchColumns, _ valueIndexes: [Int?], _ objects: CompiledRequest
     ) throws(TandemError) -> CompiledHaving? {
         guard let predicate = columns.having else { return nil }
         guard columns.isGrouped else {
@@ -66,11 +66,11 @@ package struct CompiledColumns: Sendable {
                 "a condition on groups needs groups; give columns to group by, or a predicate on objects"
             )
         }
-        let types = zip(columns.columns, places).map { column, place -> OperandType in
+        let types = zip(columns.columns, valueIndexes).map { column, index -> OperandType in
             switch column.aggregate {
             case .count: .attribute(.int)
             case .avg: .attribute(.double)
-            default: place.map { objects.refresh[$0].path.type } ?? .null
+            default: index.map { objects.refresh[$0].path.type } ?? .null
             }
         }
         return try CompiledHaving(predicate, columns.columns, types)
@@ -80,21 +80,21 @@ package struct CompiledColumns: Sendable {
         for (keyPath, path) in objects.refresh where path.isToMany {
             throw Self.misuse("`\(keyPath)` refers to many objects; a column needs one value")
         }
-        for (column, place) in zip(columns.columns, places) {
+        for (column, index) in zip(columns.columns, valueIndexes) {
             if column.aggregate == nil {
-                let isGrouped = place.map { groupPlaces.contains($0) } ?? false
+                let isGrouped = index.map { groupIndexes.contains($0) } ?? false
                 guard !columns.isGrouped || isGrouped else {
                     throw Self.misuse(
                         "`\(column)` is neither grouped by nor an aggregate such as @max.\(column)")
                 }
-            } else if let place {
-                try check(column, objects.refresh[place].path.type)
+            } else if let index {
+                try check(column, objects.refresh[index].path.type)
             }
         }
         guard columns.isGrouped else { return }
         for (column, key) in order where key.selector != .compare {
-            let place = columns.columns[column].aggregate == nil ? places[column] : nil
-            guard let place, objects.refresh[place].path.type.isText else {
+            let index = columns.columns[column].aggregate == nil ? valueIndexes[column] : nil
+            guard let index, objects.refresh[index].path.type.isText else {
                 throw Self.misuse(
                     "\(key.selector.name) needs text, and `\(key.keyPath)` is not text")
             }

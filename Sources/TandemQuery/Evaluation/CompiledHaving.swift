@@ -29,7 +29,7 @@ struct CompiledHaving: Sendable {
             for column in sums { wider[column] = .double }
             wide = sums.isEmpty ? nil : try GroupForm(renamed, wider, names)
         } catch {
-            throw names.spoken(error)
+            throw names.withColumnNames(error)
         }
     }
 
@@ -46,7 +46,7 @@ struct CompiledHaving: Sendable {
 private struct GroupForm: Sendable {
     private let request: CompiledRequest
     /// The column and the type of each attribute, by slot.
-    private let places: [(column: Int, type: AttributeType)]
+    private let columnIndexes: [(column: Int, type: AttributeType)]
 
     init(
         _ predicate: ObjectPredicate, _ types: [AttributeType?], _ names: ColumnNames
@@ -65,7 +65,7 @@ private struct GroupForm: Sendable {
             FetchDescriptor(entity: "Group", predicate: predicate), in: model)
         let columns = Dictionary(
             uniqueKeysWithValues: types.indices.map { (names.name(of: $0), $0) })
-        places = request.entity.properties.compactMap { property in
+        columnIndexes = request.entity.properties.compactMap { property in
             guard let column = columns[property.name], let type = types[column] else { return nil }
             return (column, type)
         }
@@ -73,7 +73,7 @@ private struct GroupForm: Sendable {
 
     func matches<R: GraphReader & ~Copyable>(_ values: [Value], _ reader: borrowing R) -> Bool? {
         let row = Row(
-            places.map { values[$0.column].asColumn($0.type) }, of: request.entity,
+            columnIndexes.map { values[$0.column].asColumn($0.type) }, of: request.entity,
             version: request.model.version)
         let object = ObjectReference(tag: request.entity.tag, number: 1)
         return request.matches(object, row, reader)
@@ -139,7 +139,7 @@ private struct ColumnNames {
     }
 
     /// Returns the error with the columns' own names in its message.
-    func spoken(_ error: TandemError) -> TandemError {
+    func withColumnNames(_ error: TandemError) -> TandemError {
         var error = error
         error.offset = nil
         for (index, column) in columns.enumerated() {

@@ -38,7 +38,7 @@ public import TandemModel
     let refresh: [(keyPath: String, path: CompiledPath)]
     /// The to-one relationship of the first one-hop path of the sort keys and the sections; nil if
     /// there is none.
-    let placingSlot: Int?
+    let groupingSlot: Int?
 
     /// Returns the request compiled with a different model, or with a copy of its model.
     ///
@@ -78,7 +78,7 @@ public import TandemModel
         sectionPath = try KeyPaths.section(sectionKeyPath, &resolver)
         refresh = Array(zip(refreshKeyPaths, try KeyPaths.refresh(refreshKeyPaths, &resolver)))
         let placing = [sectionPath].compactMap { $0 } + sort.map(\.path)
-        placingSlot =
+        groupingSlot =
             placing.first { $0.root == 0 && $0.hops.count == 1 && !$0.isToMany }?.hops[0].slot
         paths = resolver.observed
         constraints = predicate.map { ConstraintFinder.constraints($0, of: entity) } ?? []

@@ -11,8 +11,8 @@ package import TandemModel
 /// to-one relationship. A request without any such component has one group, with an empty prefix.
 ///
 ///     let keys = GroupedKeys(of: request)
-///     if let place = keys.place(of: object, row, reader) {
-///         arena.add(object, keys.rest.bytes, in: place.group)
+///     if let placement = keys.placement(of: object, row, reader) {
+///         arena.add(object, keys.rest.bytes, in: placement.group)
 ///     }
 ///
 /// Both parts together are the key that ``CompiledRequest/sortKey(_:_:_:)`` returns. Call
@@ -20,7 +20,7 @@ package import TandemModel
 /// whose related object is cached. Bound to one thread.
 package final class GroupedKeys {
     /// The placement of an object, without the ``rest`` of its key.
-    package struct Place {
+    package struct Placement {
         /// The index of the prefix.
         package var group: UInt32
         /// The index of the section's name; 0 if sections are not requested.
@@ -51,12 +51,12 @@ package final class GroupedKeys {
     private let naming: Naming
     // The methods that change these properties call no code that could access them.
     @exclusivity(unchecked) private var cache = RelatedKeyCache()
-    @exclusivity(unchecked) private var withoutRelated: RelatedKeyCache.Known?
+    @exclusivity(unchecked) private var withoutRelated: RelatedKeyCache.Entry?
     /// The components after the prefix whose values are in the related object, at the index of its
     /// entry plus one; index 0 is for objects without a related object.
     ///
     /// Empty if there are no such components.
-    @exclusivity(unchecked) private var later: [[[UInt8]]] = []
+    @exclusivity(unchecked) private var laterComponents: [[[UInt8]]] = []
     @exclusivity(unchecked) private var groupsByPrefix: [[UInt8]: UInt32] = [:]
     /// The rest of the key of the most recently placed object.
     @exclusivity(unchecked) package private(set) var rest = KeyEncoder()
@@ -64,7 +64,7 @@ package final class GroupedKeys {
     @exclusivity(unchecked) package private(set) var prefixes: [[UInt8]] = []
     /// The distinct names of sections.
     @exclusivity(unchecked) package private(set) var sections: [String] = []
-    @exclusivity(unchecked) private var sectionPlaces: [String: UInt32] = [:]
+    @exclusivity(unchecked) private var sectionIndexes: [String: UInt32] = [:]
     /// The approximate size, in bytes, of the entries of related objects, the prefixes and the
     /// names.
     @exclusivity(unchecked) package private(set) var bytes = 0
@@ -75,7 +75,7 @@ package final class GroupedKeys {
     /// Creates a builder of a request's keys and, if `sections` is true, of section names.
     package init(of request: CompiledRequest, sections: Bool = false) {
         self.request = request
-        let slot = request.placingSlot
+        let slot = request.groupingSlot
         self.slot = slot
         leading = request.sort.prefix { $0.path.isOneHop(over: slot) }.count
         parts = request.sort.indices.dropFirst(leading).map { at in
@@ -109,24 +109,24 @@ package final class GroupedKeys {
     package func forgetRelated() {
         cache.removeAll()
         withoutRelated = nil
-        later.removeAll(keepingCapacity: true)
+        laterComponents.removeAll(keepingCapacity: true)
         bytes -= relatedBytes
         relatedBytes = 0
     }
 
     /// Returns the placement of an object; nil if the reader lacks a related object.
-    package func place<R: GraphReader & ~Copyable>(
+    package func placement<R: GraphReader & ~Copyable>(
         of object: ObjectReference, _ row: RowView, _ reader: borrowing R
-    ) -> Place? {
+    ) -> Placement? {
         guard let entity = row.tag == request.entity.tag ? request.entity : other(row.tag),
-            let (place, known) = related(object, row, entity, reader)
+            let (index, entry) = related(object, row, entity, reader)
         else { return nil }
         rest.removeAll()
         for part in parts {
             switch part {
             case .own(let slot, let ascending):
                 rest.append(slot, of: row, in: entity, ascending: ascending)
-            case .related(let at): rest.append(encoded: later[place + 1][at])
+            case .related(let at): rest.append(encoded: laterComponents[index + 1][at])
             case .other(let at):
                 guard let evaluation = request.evaluation(object, row),
                     request.append(at, of: evaluation, reader, to: &rest)
@@ -134,10 +134,10 @@ package final class GroupedKeys {
             }
         }
         guard case .each = naming else {
-            return Place(group: known.group, section: known.section, related: place)
+            return Placement(group: entry.group, section: entry.section, related: index)
         }
         guard let name = name(object, row, reader) else { return nil }
-        return Place(group: known.group, section: self.index(ofSection: name), related: place)
+        return Placement(group: entry.group, section: self.index(ofSection: name), related: index)
     }
 
     // MARK: Placement by an index
@@ -146,7 +146,7 @@ package final class GroupedKeys {
     /// depend on the row.
     ///
     /// The keys of an index over these columns and the relationship then determine the placement
-    /// (``place(knowing:)``). The value is nil in all other cases.
+    /// (``placement(knowing:)``). The value is nil in all other cases.
     package var restColumns: [SortColumn]? {
         if case .each = naming { return nil }
         var columns: [SortColumn] = []
@@ -163,13 +163,15 @@ package final class GroupedKeys {
     /// The result is nil unless an object with the same related object was placed before, or
     /// placements do not depend on related objects.
     @inline(__always)
-    package func place(knowing related: ObjectNumber?) -> Place? {
+    package func placement(knowing related: ObjectNumber?) -> Placement? {
         guard let related else {
-            return withoutRelated.map { Place(group: $0.group, section: $0.section, related: -1) }
+            return withoutRelated.map {
+                Placement(group: $0.group, section: $0.section, related: -1)
+            }
         }
-        guard let place = cache.entryIndex(of: related) else { return nil }
-        let known = cache[place]
-        return Place(group: known.group, section: known.section, related: place)
+        guard let index = cache.entryIndex(of: related) else { return nil }
+        let entry = cache[index]
+        return Placement(group: entry.group, section: entry.section, related: index)
     }
 
     private func other(_ tag: EntityTag) -> CompiledEntity? {
@@ -183,54 +185,54 @@ package final class GroupedKeys {
     @inline(__always)
     private func related<R: GraphReader & ~Copyable>(
         _ object: ObjectReference, _ row: RowView, _ entity: CompiledEntity, _ reader: borrowing R
-    ) -> (place: Int, known: RelatedKeyCache.Known)? {
+    ) -> (index: Int, entry: RelatedKeyCache.Entry)? {
         guard let slot, let target = row.reference(slot, in: entity) else {
             if let withoutRelated { return (-1, withoutRelated) }
-            withoutRelated = learn(-1, object, row, reader)
+            withoutRelated = loadEntry(-1, object, row, reader)
             return withoutRelated.map { (-1, $0) }
         }
-        if let place = cache.entryIndex(of: target.number) { return (place, cache[place]) }
-        guard let known = learn(cache.count, object, row, reader) else { return nil }
+        if let index = cache.entryIndex(of: target.number) { return (index, cache[index]) }
+        guard let entry = loadEntry(cache.count, object, row, reader) else { return nil }
         bytes += RelatedKeyCache.bytesForOne
         relatedBytes += RelatedKeyCache.bytesForOne
-        return (cache.add(known, of: target.number), known)
+        return (cache.add(entry, of: target.number), entry)
     }
 
     /// Reads the related object of `object`, and returns its entry, which the caller adds at index
-    /// `place`.
-    private func learn<R: GraphReader & ~Copyable>(
-        _ place: Int, _ object: ObjectReference, _ row: RowView, _ reader: borrowing R
-    ) -> RelatedKeyCache.Known? {
+    /// `index`.
+    private func loadEntry<R: GraphReader & ~Copyable>(
+        _ index: Int, _ object: ObjectReference, _ row: RowView, _ reader: borrowing R
+    ) -> RelatedKeyCache.Entry? {
         guard let evaluation = request.evaluation(object, row) else { return nil }
         var prefix = KeyEncoder()
         for at in 0..<leading {
             guard request.append(at, of: evaluation, reader, to: &prefix) else { return nil }
         }
-        guard learnLater(place, evaluation, reader) else { return nil }
-        var known = RelatedKeyCache.Known(group: group(prefix.bytes))
+        guard loadComponents(index, evaluation, reader) else { return nil }
+        var entry = RelatedKeyCache.Entry(group: group(prefix.bytes))
         switch naming {
-        case .one: known.section = self.index(ofSection: "")
+        case .one: entry.section = self.index(ofSection: "")
         case .related:
             guard let name = name(object, row, reader) else { return nil }
-            known.section = self.index(ofSection: name)
+            entry.section = self.index(ofSection: name)
         case .each: break
         }
-        return known
+        return entry
     }
 
     /// Reads the components of the related object after the prefix; returns false if the reader
     /// lacks an object.
-    private func learnLater<R: GraphReader & ~Copyable>(
-        _ place: Int, _ evaluation: Evaluation, _ reader: borrowing R
+    private func loadComponents<R: GraphReader & ~Copyable>(
+        _ index: Int, _ evaluation: Evaluation, _ reader: borrowing R
     ) -> Bool {
         for case .related(let at) in parts {
             var component = KeyEncoder()
             guard request.append(at, of: evaluation, reader, to: &component) else { return false }
-            while later.count <= place + 1 { later.append([]) }
-            if later[place + 1].isEmpty {
-                later[place + 1] = [[UInt8]](repeating: [], count: request.sort.count)
+            while laterComponents.count <= index + 1 { laterComponents.append([]) }
+            if laterComponents[index + 1].isEmpty {
+                laterComponents[index + 1] = [[UInt8]](repeating: [], count: request.sort.count)
             }
-            later[place + 1][at] = component.bytes
+            laterComponents[index + 1][at] = component.bytes
             bytes += component.bytes.count + 64
             relatedBytes += component.bytes.count + 64
         }
@@ -256,11 +258,11 @@ package final class GroupedKeys {
     }
 
     private func index(ofSection name: String) -> UInt32 {
-        if let place = sectionPlaces[name] { return place }
+        if let index = sectionIndexes[name] { return index }
         sections.append(name)
         // The name is stored twice, in the array and in the table.
         bytes += 2 * name.utf8.count + 64
-        sectionPlaces[name] = UInt32(sections.count - 1)
+        sectionIndexes[name] = UInt32(sections.count - 1)
         return UInt32(sections.count - 1)
     }
 }

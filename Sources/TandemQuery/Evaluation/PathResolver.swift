@@ -96,7 +96,7 @@ struct PathResolver {
             let property = try property(name, of: entity)
             switch property.kind {
             case .attribute(let attribute):
-                guard isLast else { throw PathResolver.leadsNowhere(entity, name) }
+                guard isLast else { throw PathResolver.attributeError(entity, name) }
                 path.final = property.slot
                 path.type = .attribute(attribute.type)
                 let final = ObservedProperty(entity: entity.tag, slot: property.slot)
@@ -134,7 +134,7 @@ struct PathResolver {
         }
     }
 
-    private static func leadsNowhere(_ entity: CompiledEntity, _ name: String) -> TandemError {
+    private static func attributeError(_ entity: CompiledEntity, _ name: String) -> TandemError {
         TandemError(
             .unknownProperty,
             "\(entity.name).\(name) is an attribute; a key path must end there")

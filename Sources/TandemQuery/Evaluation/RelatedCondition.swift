@@ -51,7 +51,7 @@ package struct RelatedCondition: Sendable {
         _ model: CompiledModel
     ) -> RelatedCondition? {
         guard let destination = model.entity(tagged: relationship.destination) else { return nil }
-        let rest = parts.compactMap { $0.behindFirstHop(PathResolver(model, destination)) }
+        let rest = parts.compactMap { $0.afterFirstHop(PathResolver(model, destination)) }
         guard rest.count == parts.count else { return nil }
         return RelatedCondition(
             slot: property.slot, name: property.name, relationship: relationship,
@@ -86,7 +86,7 @@ extension Comparison {
 
     /// Returns the comparison rewritten for the object after the first hop; nil if the path does
     /// not exist.
-    fileprivate func behindFirstHop(_ resolver: PathResolver) -> Comparison? {
+    fileprivate func afterFirstHop(_ resolver: PathResolver) -> Comparison? {
         guard case .keyPath(let names) = left else { return nil }
         let rest = Array(names.dropFirst())
         guard let leadsToMany = try? resolver.isToMany(rest) else { return nil }

@@ -42,9 +42,9 @@ extension ListPlacements {
         keyEnds.append(addingCapacity: part.keyEnds.count) { span in
             for end in part.keyEnds { span.append(UInt32(keysStart) + end) }
         }
-        tagRuns.append(part.tagRuns, behind: start)
-        sectionRuns.append(part.sectionRuns, behind: start)
-        for hop in linkRuns.indices { linkRuns[hop].append(part.linkRuns[hop], behind: start) }
+        tagRuns.append(part.tagRuns, after: start)
+        sectionRuns.append(part.sectionRuns, after: start)
+        for hop in linkRuns.indices { linkRuns[hop].append(part.linkRuns[hop], after: start) }
         return true
     }
 }
@@ -63,7 +63,7 @@ extension [ListPlacements.Run] {
     }
 
     /// Appends runs, whose ends are increased by `start`.
-    fileprivate mutating func append(_ runs: [ListPlacements.Run], behind start: Int) {
+    fileprivate mutating func append(_ runs: [ListPlacements.Run], after start: Int) {
         for run in runs { add(run.value, end: start + run.end) }
     }
 }

@@ -51,7 +51,7 @@ final class LinkWriter {
                 "A cached rank equals the last member's.")
             return last
         }
-        let last = try view.places(of: owner, relationship).last?.rank
+        let last = try view.rankedMembers(of: owner, relationship).last?.rank
         lastRanks.cache(last, relationship.linkID, of: owner)
         return last
     }
@@ -66,8 +66,9 @@ final class LinkWriter {
     ) -> Bool {
         guard Invariants.walk(1),
             let count = try? view.memberCount(of: owner, relationship, atMost: .max),
-            Invariants.walk(count), let places = try? view.places(of: owner, relationship)
+            Invariants.walk(count),
+            let rankedMembers = try? view.rankedMembers(of: owner, relationship)
         else { return true }
-        return places.last?.rank == last
+        return rankedMembers.last?.rank == last
     }
 }

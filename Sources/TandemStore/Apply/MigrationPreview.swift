@@ -173,7 +173,7 @@ private final class MigrationPreview {
         }
         guard relationship.toMany else {
             let isMissing = !relationship.isOptional && values[property.slot].isNull
-            return isMissing ? CompiledProperty.leadsNowhere : nil
+            return isMissing ? CompiledProperty.missingObjectMessage : nil
         }
         guard relationship.limitsCount else { return nil }
         let members = try store.members(of: stored.object.number, relationship)

@@ -23,9 +23,9 @@ final class RowTable {
     func stored(
         _ object: ObjectReference, _ entity: CompiledEntity, _ open: LMDBTransaction
     ) throws(StoreError) -> StoredObject? {
-        if let kept = cache[object] {
-            assert(isStored(kept, open), "A cached row equals the stored one.")
-            return kept
+        if let cached = cache[object] {
+            assert(isStored(cached, open), "A cached row equals the stored one.")
+            return cached
         }
         guard let value = try open.get(table, SmallKey(row: object)) else { return nil }
         return try decoder.stored(object, at: value, of: entity)
@@ -79,7 +79,7 @@ final class RowTable {
     }
 
     /// Returns whether a cached row equals the stored one; true if the table can't be read.
-    private func isStored(_ kept: StoredObject, _ open: LMDBTransaction) -> Bool {
-        (try? decoder.isStored(kept, table, open)) ?? true
+    private func isStored(_ cached: StoredObject, _ open: LMDBTransaction) -> Bool {
+        (try? decoder.isStored(cached, table, open)) ?? true
     }
 }

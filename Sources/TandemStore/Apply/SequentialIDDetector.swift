@@ -5,7 +5,7 @@
 /// ascending runs is tracked; an id of an evicted run counts as scattered.
 struct SequentialIDDetector {
     /// The number of runs tracked at a time.
-    static let kept = 256
+    static let capacity = 256
     /// The largest difference between consecutive ids of a run, as the number in their last eight
     /// bytes.
     private static let longestStep: UInt64 = 1_024
@@ -13,7 +13,7 @@ struct SequentialIDDetector {
     /// The number of writes that did not continue a tracked run.
     private(set) var scattered = 0
     private var runs: [(prefix: Int, last: UInt64)?] = Array(
-        repeating: nil, count: SequentialIDDetector.kept)
+        repeating: nil, count: SequentialIDDetector.capacity)
 
     /// Counts a write of a key.
     mutating func record(_ key: UnsafeRawBufferPointer) {
@@ -21,11 +21,11 @@ struct SequentialIDDetector {
         var (prefix, last) = (17, UInt64(0))
         for at in 0..<split { prefix = prefix &* 31 &+ Int(key[at]) }
         for at in split..<key.count { last = last << 8 | UInt64(key[at]) }
-        let place = Int(UInt(bitPattern: prefix) % UInt(Self.kept))
-        if let run = runs[place], run.prefix == prefix, last &- run.last <= Self.longestStep {
-            runs[place]?.last = last
+        let index = Int(UInt(bitPattern: prefix) % UInt(Self.capacity))
+        if let run = runs[index], run.prefix == prefix, last &- run.last <= Self.longestStep {
+            runs[index]?.last = last
         } else {
-            runs[place] = (prefix, last)
+            runs[index] = (prefix, last)
             scattered += 1
         }
     }

@@ -468,7 +468,7 @@ package final class Store: StoreView {
     /// Reserves disk space for rewriting all rows and their keys, as a model change does.
     ///
     /// Throws `noSpace` or `overQuota` with nothing changed. The size is an estimate, as with
-    /// ``reserveRoom()``. Call ``giveBackRoom()`` if the rewrite doesn't take place.
+    /// ``reserveRoom()``. Call ``releaseReservedSpace()`` if the rewrite doesn't take place.
     package func reserveRoomToRewrite() throws(StoreError) {
         guard model != nil else { return }
         try space.reserveToRewrite(current, pending)
@@ -477,12 +477,12 @@ package final class Store: StoreView {
     /// Releases the disk space reserved beyond the last page of the last checkpoint.
     ///
     /// Has no effect if transactions were applied since the checkpoint.
-    package func giveBackRoom() {
+    package func releaseReservedSpace() {
         guard appliedPosition == checkpointPosition, transactions.uncommitted.changes == 0 else {
             return
         }
         endTransaction()
-        space.giveBack()
+        space.releaseReservedSpace()
     }
 
     // MARK: Maintenance

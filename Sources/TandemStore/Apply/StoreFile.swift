@@ -11,7 +11,7 @@ import TandemModel
 enum StoreFile {
     private static let file = "data.mdb"
     /// The name of the temporary subdirectory in which a new store is created.
-    private static let workshop = "new"
+    private static let temporaryFolderName = "new"
     /// The size of the map, large enough for empty tables and small enough for any limit on address
     /// space.
     private static let mapBytes = 1 << 20
@@ -21,7 +21,7 @@ enum StoreFile {
         _ path: String, _ identity: @autoclosure () -> StoreIdentity
     ) throws(StoreError) {
         let files = RealFileSystem()
-        let place = path + "/" + workshop
+        let place = path + "/" + temporaryFolderName
         clear(place, files)
         do {
             if !files.exists(path + "/" + file) {

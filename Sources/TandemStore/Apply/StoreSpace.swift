@@ -89,7 +89,7 @@ final class StoreSpace {
     }
 
     /// Releases the disk space reserved beyond the last page of the last checkpoint.
-    func giveBack() { environment.giveBack() }
+    func releaseReservedSpace() { environment.releaseReservedSpace() }
 
     /// Returns the error, or a `noSpace` error if it is an I/O error caused by a full disk.
     ///

@@ -62,7 +62,7 @@ struct StoreState {
 /// The hashes of models that were installed or served, the latest one last.
 struct KnownModels {
     /// The maximum number of known model hashes.
-    static let kept = 64
+    static let capacity = 64
 
     private(set) var hashes: [StableHash] = []
 
@@ -81,9 +81,9 @@ struct KnownModels {
     /// Makes a hash the latest one, and drops the oldest ones above the limit.
     mutating func add(_ hash: StableHash) {
         hashes = hashes.filter { $0 != hash } + [hash]
-        hashes.removeFirst(max(0, hashes.count - Self.kept))
+        hashes.removeFirst(max(0, hashes.count - Self.capacity))
         assert(
-            hashes.count <= Self.kept && hashes.last == hash,
+            hashes.count <= Self.capacity && hashes.last == hash,
             "The latest hash is last, and the number of hashes is bounded.")
     }
 

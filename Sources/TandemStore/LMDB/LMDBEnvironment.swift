@@ -102,7 +102,7 @@ final class LMDBEnvironment {
     }
 
     /// Truncates the file after its last used page; no transaction may be open.
-    func giveBack() {
+    func releaseReservedSpace() {
         allocatedBytes = 0
         var descriptor: Int32 = -1
         var status = stat()

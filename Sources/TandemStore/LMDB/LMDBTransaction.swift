@@ -13,7 +13,7 @@ final class LMDBTransaction {
     private let environment: LMDBEnvironment
     private var isOpen = true
     /// The number of calls that are currently reading borrowed pages.
-    private var lent = 0
+    private var borrowCount = 0
     /// The number of writes to each table.
     ///
     /// A write that is known to modify the same page as the previous one isn't counted.
@@ -47,7 +47,7 @@ final class LMDBTransaction {
     /// Commits the changes and ends the transaction; durable on return.
     func commit() throws(StoreError) {
         precondition(isOpen, "The transaction has ended.")
-        expectNothingLent()
+        expectNoBorrows()
         isOpen = false
         closeCursors()
         try environment.check(mdb_txn_commit(handle), "commit to")
@@ -56,7 +56,7 @@ final class LMDBTransaction {
     /// Discards the changes and ends the transaction.
     func abort() {
         guard isOpen else { return }
-        expectNothingLent()
+        expectNoBorrows()
         isOpen = false
         closeCursors()
         mdb_txn_abort(handle)
@@ -65,18 +65,18 @@ final class LMDBTransaction {
     /// Calls `body`, which reads borrowed pages.
     ///
     /// Until `body` returns, a write or the end of the transaction traps.
-    func lend<Failure: Error>(_ body: () throws(Failure) -> Void) throws(Failure) {
+    func withBorrowedPages<Failure: Error>(_ body: () throws(Failure) -> Void) throws(Failure) {
         assert(isOpen, "Pages are borrowed from an open transaction.")
-        lent += 1
+        borrowCount += 1
         defer {
-            lent -= 1
+            borrowCount -= 1
             assert(isOpen, "The transaction does not end while its pages are borrowed.")
         }
         try body()
     }
 
-    private func expectNothingLent() {
-        precondition(lent == 0, "Pages must not be written while they are borrowed.")
+    private func expectNoBorrows() {
+        precondition(borrowCount == 0, "Pages must not be written while they are borrowed.")
     }
 
     // MARK: Cursors
@@ -147,7 +147,7 @@ final class LMDBTransaction {
         let status = key.withBytes { set(cursor, $0, &value, MDB_RESERVE) }
         try environment.check(status, "write to")
         assert(value.mv_size == count, "The reserved space has the size of the value.")
-        discountWriteToSamePage(value, behind: key.count, in: table)
+        discountWriteToSamePage(value, after: key.count, in: table)
         fill(UnsafeMutableRawBufferPointer(start: value.mv_data, count: value.mv_size))
     }
 
@@ -222,7 +222,7 @@ final class LMDBTransaction {
     }
 
     private func remove(_ table: LMDBTable, _ key: UnsafeRawBufferPointer) -> Int32 {
-        expectNothingLent()
+        expectNoBorrows()
         closeCursor(table)
         writes[Int(table)] += 1
         var key = MDB_val(key)
@@ -240,11 +240,11 @@ final class LMDBTransaction {
     /// LMDB fills a page from its end, so a new value in the same page is right before the previous
     /// entry's header and key.
     private func discountWriteToSamePage(
-        _ value: MDB_val, behind keyBytes: Int, in table: LMDBTable
+        _ value: MDB_val, after keyBytes: Int, in table: LMDBTable
     ) {
-        let place = UInt(bitPattern: value.mv_data)
-        let distance = newest[Int(table)] &- place
-        newest[Int(table)] = place
+        let address = UInt(bitPattern: value.mv_data)
+        let distance = newest[Int(table)] &- address
+        newest[Int(table)] = address
         let most = UInt(Self.nodeHeaderBytes + keyBytes + value.mv_size + 1)
         if (1...most).contains(distance) { writes[Int(table)] -= 1 }
         assert(writes[Int(table)] >= 0, "Only a counted write is undone.")
@@ -259,7 +259,7 @@ final class LMDBTransaction {
     func writes(_ table: LMDBTable) -> Int { writes[Int(table)] }
 
     private func writing(_ table: LMDBTable) throws(StoreError) -> OpaquePointer? {
-        expectNothingLent()
+        expectNoBorrows()
         writes[Int(table)] += 1
         return try cursor(table)
     }
@@ -286,7 +286,7 @@ final class LMDBTransaction {
 
     /// Removes all keys of a table.
     func clear(_ table: LMDBTable) throws(StoreError) {
-        expectNothingLent()
+        expectNoBorrows()
         closeCursor(table)
         try environment.check(mdb_drop(handle, table, 0), "clear a table of")
     }
@@ -333,7 +333,7 @@ final class LMDBTransaction {
     ) throws(StoreError) {
         try range.withEnd { end throws(StoreError) in
             try walk(table, from: range.lower) { (key, value) throws(StoreError) -> Bool in
-                guard end.isBehind(key) else { return false }
+                guard end.isAbove(key) else { return false }
                 try body(key, value)
                 return true
             }

@@ -13,7 +13,7 @@ struct RangeUpperBound {
 
     /// Returns whether a key is below the bound.
     @inline(__always)
-    func isBehind(_ key: UnsafeRawBufferPointer) -> Bool {
+    func isAbove(_ key: UnsafeRawBufferPointer) -> Bool {
         guard let bytes else { return true }
         guard key.count >= 8 else { return key.lexicographicallyPrecedes(bytes) }
         let number = key.keyNumber(at: 0)

@@ -49,7 +49,7 @@ package struct StoreRebuild {
                 try FileCopy.copy(snapshot, to: draft + "/data.mdb", files)
             }
             let report = try build(
-                identity, last, mark, consumers.kept, feed, beforeCheck)
+                identity, last, mark, consumers.copied, feed, beforeCheck)
             try swap()
             return report
         } catch {
@@ -71,7 +71,7 @@ package struct StoreRebuild {
     /// The consumers found in the old store.
     package struct OldConsumers: Hashable, Sendable {
         /// The consumers that are copied to the new store.
-        package var kept: [Consumer] = []
+        package var copied: [Consumer] = []
         /// The names of the consumers whose positions can't be read.
         package var lost: [String] = []
         /// The reason why the old store and its consumers can't be read; nil if they can be read.
@@ -94,7 +94,7 @@ package struct StoreRebuild {
             defer { old.close() }
             try old.current.scan(old.tables.consumers, from: []) { key, value in
                 if let consumer = Consumer(key: key, value: value) {
-                    found.kept.append(consumer)
+                    found.copied.append(consumer)
                 } else {
                     found.lost.append(Consumer.name(Array(key)))
                 }

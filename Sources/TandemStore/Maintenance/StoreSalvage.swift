@@ -184,11 +184,11 @@ struct StoreSalvage {
         var missing: Set<ObjectReference> = []
         for number in numbers {
             guard
-                let note = try store.current.get(store.tables.numbers, StoreKey.number(number)),
-                note.count == 2
+                let entry = try store.current.get(store.tables.numbers, StoreKey.number(number)),
+                entry.count == 2
             else { continue }
             let object = ObjectReference(
-                tag: note.bigEndian(0, as: UInt16.self), number: number)
+                tag: entry.bigEndian(0, as: UInt16.self), number: number)
             guard !lostObjects.contains(object), store.model?.entity(tagged: object.tag) != nil,
                 try store.current.get(store.tables.rows, StoreKey.row(object)) == nil
             else { continue }

@@ -72,7 +72,8 @@ final class FetchMatches {
             return true
         }
         let before = details?.bytes ?? 0
-        guard let place = keys.place(knowing: related), details?.collect(at: place) ?? true else {
+        guard let place = keys.placement(knowing: related), details?.collect(at: place) ?? true
+        else {
             return false
         }
         if let after = details?.bytes {
@@ -115,7 +116,7 @@ final class FetchMatches {
         let row = try run.view.rowView(object, at: value)
         try run.budget.charge(1 + row.bytes.count / 64, heldBytes: bytes)
         let version = UInt64(littleEndian: value.loadUnaligned(as: UInt64.self))
-        try run.view.current.lend { () throws(StoreError) in
+        try run.view.current.withBorrowedPages { () throws(StoreError) in
             try evaluate(object, version, row)?.raise()
         }
     }
@@ -145,8 +146,8 @@ final class FetchMatches {
     private func match(_ object: ObjectReference, _ row: RowView) -> SortEntry? {
         let before = keys.bytes + (details?.bytes ?? 0)
         defer { bytes += keys.bytes + (details?.bytes ?? 0) - before }
-        guard let place = keys.place(of: object, row, reader),
-            details?.collect(row, at: place, run.request, reader) ?? true
+        guard let placement = keys.placement(of: object, row, reader),
+            details?.collect(row, at: placement, run.request, reader) ?? true
         else { return nil }
         // The answer to a list request contains complete keys, even if many share a prefix.
         if details != nil { bytes += keys.prefixBytes(place.group) + keys.rest.bytes.count }

@@ -38,7 +38,7 @@ struct ListDetailCollector {
 
     /// Records the details of a match; returns false if the reader lacks an object.
     mutating func collect(
-        _ row: RowView, at place: GroupedKeys.Place, _ request: CompiledRequest,
+        _ row: RowView, at place: GroupedKeys.Placement, _ request: CompiledRequest,
         _ reader: StoreReader
     ) -> Bool {
         if collect(at: place) { return true }
@@ -56,7 +56,7 @@ struct ListDetailCollector {
     /// Records the details of a match from its placement alone; returns false if its reached object
     /// is not known yet.
     @inline(__always)
-    mutating func collect(at place: GroupedKeys.Place) -> Bool {
+    mutating func collect(at place: GroupedKeys.Placement) -> Bool {
         if hops.count > 0 {
             guard hops.count == 1, relatedHop != nil,
                 let link = place.related < 0 ? 0 : reached.link(by: place.related)

@@ -124,8 +124,8 @@ final class ListIndexScan {
         _ records: inout SortKeyRecords
     ) throws(StoreError) {
         guard case .known(let target) = target else { return try evaluate(object, &records) }
-        if let place = keys.place(knowing: target), let link = link(place) {
-            open(place, link: link, records)
+        if let placement = keys.placement(knowing: target), let link = link(placement) {
+            open(placement, link: link, records)
             records.append(object, rest: count)
         } else {
             try evaluate(object, &records)
@@ -134,7 +134,7 @@ final class ListIndexScan {
     }
 
     /// Returns the index of a related object among the reached objects; nil if it is not known yet.
-    private func link(_ place: GroupedKeys.Place) -> UInt32? {
+    private func link(_ place: GroupedKeys.Placement) -> UInt32? {
         guard let hops, hops.count > 0, place.related >= 0 else { return 0 }
         return reached.link(by: place.related)
     }
@@ -149,8 +149,8 @@ final class ListIndexScan {
         let row = try run.view.rowView(object, at: value)
         rowsRead += 1
         run.budget.beginObject()
-        try run.view.current.lend { () throws(StoreError) in
-            guard let place = keys.place(of: object, row, reader),
+        try run.view.current.withBorrowedPages { () throws(StoreError) in
+            guard let placement = keys.placement(of: object, row, reader),
                 let entity = run.request.model.entity(tagged: object.tag)
             else { throw run.unread }
             let target = keys.slot.flatMap { row.reference($0, in: entity) }
@@ -162,7 +162,7 @@ final class ListIndexScan {
         }
     }
 
-    private func open(_ place: GroupedKeys.Place, link: UInt32, _ records: SortKeyRecords) {
+    private func open(_ place: GroupedKeys.Placement, link: UInt32, _ records: SortKeyRecords) {
         if let open = segments.last, open.group == place.group, open.section == place.section,
             open.link == link
         {

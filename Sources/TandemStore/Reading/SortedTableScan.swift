@@ -50,7 +50,7 @@ struct SortedTableScan {
         let (transaction, table) = (try run.view.current, run.view.tables.rows)
         let decoder = run.view.decoder
         try withUnsafeTemporaryAllocation(
-            of: StoredObjects.Lent.self, capacity: Self.copiedAtOnce
+            of: StoredObjects.BorrowedObject.self, capacity: Self.copiedAtOnce
         ) { room throws(StoreError) in
             var filled = 0
             try transaction.scan(table, in: KeyRange(prefix: StoreKey.tag(tag))) {
@@ -60,7 +60,8 @@ struct SortedTableScan {
                 let row = try decoder.rowView(object, at: value, shape)
                 let version = UInt64(littleEndian: value.loadUnaligned(as: UInt64.self))
                 room.initializeElement(
-                    at: filled, to: StoredObjects.Lent(object, version: version, row: row.bytes))
+                    at: filled,
+                    to: StoredObjects.BorrowedObject(object, version: version, row: row.bytes))
                 filled += 1
                 guard filled == room.count else { return }
                 try copy(UnsafeBufferPointer(room), places, &ordinals, into: &rows)
@@ -75,7 +76,7 @@ struct SortedTableScan {
     ///
     /// Throws if the index lacks a row.
     private func copy(
-        _ lent: UnsafeBufferPointer<StoredObjects.Lent>, _ places: NumberIndexMap,
+        _ lent: UnsafeBufferPointer<StoredObjects.BorrowedObject>, _ places: NumberIndexMap,
         _ ordinals: inout [Int], into rows: inout StoredObjects
     ) throws(StoreError) {
         let first = rows.count

@@ -59,12 +59,12 @@ struct EntryDecoder {
 
     /// Returns whether a row equals the stored one; always true unless invariants are verified.
     func isStored(
-        _ kept: StoredObject, _ rows: LMDBTable, _ open: LMDBTransaction
+        _ cached: StoredObject, _ rows: LMDBTable, _ open: LMDBTransaction
     ) throws(StoreError) -> Bool {
         guard Invariants.walk(1) else { return true }
-        let value = try open.get(rows, SmallKey(row: kept.object))
-        let stored = value.flatMap { EntryDecoder.stored(kept.object, $0) }
-        return stored?.version == kept.version && stored?.row.bytes == kept.row.bytes
+        let value = try open.get(rows, SmallKey(row: cached.object))
+        let stored = value.flatMap { EntryDecoder.stored(cached.object, $0) }
+        return stored?.version == cached.version && stored?.row.bytes == cached.row.bytes
     }
 
     // MARK: Keys

@@ -100,15 +100,15 @@ package final class HistoricalGraph {
     /// computed from the current members and ranks.
     ///
     /// Throws the error of the budget's check.
-    package func places(
-        _ now: [RankPlan.Place], of object: ObjectReference, slot: Int, _ budget: ReadBudget
-    ) throws(StoreError) -> [RankPlan.Place] {
+    package func rankedMembers(
+        _ now: [RankPlan.Member], of object: ObjectReference, slot: Int, _ budget: ReadBudget
+    ) throws(StoreError) -> [RankPlan.Member] {
         guard let before = change(of: object)?.ranks[slot] else { return now }
         let ranks = Dictionary(now.map { ($0.member, $0.rank) }, uniquingKeysWith: { $1 })
-        var places = try members(now.map(\.member), of: object, slot: slot, budget)
+        var ranked = try members(now.map(\.member), of: object, slot: slot, budget)
             .map { (member: $0, rank: before[$0] ?? ranks[$0] ?? nil) }
-        try budget.sort(&places, by: RankPlan.isBefore)
-        return places
+        try budget.sort(&ranked, by: RankPlan.isBefore)
+        return ranked
     }
 }
 

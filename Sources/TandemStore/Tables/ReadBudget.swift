@@ -27,7 +27,7 @@ package final class ReadBudget {
     package private(set) var collectedBytes = 0
     /// The number of objects read by predicates and key paths.
     package private(set) var spent = 0
-    private var sinceCheck = 0
+    private var readsSinceCheck = 0
     private var heldBytes = 0
 
     /// The number of reads between two checks, which take about a fifth of a millisecond.
@@ -51,7 +51,7 @@ package final class ReadBudget {
     }
 
     /// The reason why the read ended early, if it did; the answer must then be discarded.
-    package private(set) var refusal: StoreError?
+    package private(set) var interruption: StoreError?
 
     /// The first error of the read; the answer must then be discarded too.
     package private(set) var failure: StoreError?
@@ -59,7 +59,7 @@ package final class ReadBudget {
     /// Records that a read failed, or that its check ended it.
     func record(_ error: StoreError) {
         if error.code == .interrupted {
-            refusal = refusal ?? error
+            interruption = interruption ?? error
         } else {
             failure = failure ?? error
         }
@@ -71,8 +71,8 @@ package final class ReadBudget {
     /// check.
     @inline(__always)
     package func charge(_ count: Int, heldBytes: @autoclosure () -> Int) throws(StoreError) {
-        sinceCheck += count
-        guard sinceCheck >= Self.checkInterval || workLeft != .max else { return }
+        readsSinceCheck += count
+        guard readsSinceCheck >= Self.checkInterval || workLeft != .max else { return }
         try chargeSlowly(count, heldBytes())
     }
 
@@ -108,7 +108,7 @@ package final class ReadBudget {
                 throw StoreError(.interrupted, "the read visits more than a few objects")
             }
         }
-        if sinceCheck >= Self.checkInterval { try runCheck(heldBytes) }
+        if readsSinceCheck >= Self.checkInterval { try runCheck(heldBytes) }
     }
 
     /// The number of members to list at most; one more than the remaining budget, so that exceeding
@@ -120,14 +120,14 @@ package final class ReadBudget {
 
     /// Runs the check with the number of bytes that the read holds; throws if the read must end.
     package func runCheck(_ heldBytes: Int) throws(StoreError) {
-        (sinceCheck, self.heldBytes) = (0, heldBytes)
+        (readsSinceCheck, self.heldBytes) = (0, heldBytes)
         try check?(heldBytes)
     }
 
     /// Runs the check periodically while elements are collected; throws if the read must end.
     func check<Element>(collected elements: [Element]) throws(StoreError) {
         guard elements.count % Self.checkInterval == 0 else { return }
-        sinceCheck = 0
+        readsSinceCheck = 0
         try check?(heldBytes + elements.count * MemoryLayout<Element>.stride)
     }
 
@@ -174,14 +174,14 @@ package final class ReadBudget {
         do throws(StoreError) {
             try charge(count, heldBytes: heldBytes)
         } catch {
-            refusal = refusal ?? error
+            interruption = interruption ?? error
         }
-        return refusal == nil
+        return interruption == nil
     }
 
     private func refuse(_ code: StoreError.Code, _ what: String) {
-        guard refusal == nil else { return }
-        refusal = StoreError(
+        guard interruption == nil else { return }
+        interruption = StoreError(
             code, "a predicate or key path of the request reaches more than " + what)
     }
 }

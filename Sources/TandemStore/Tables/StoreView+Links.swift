@@ -41,19 +41,19 @@ extension StoreView {
     ///
     /// Throws `damaged` for a link without a rank, and the error of the budget's check. Cost: reads
     /// and sorts all links of the owner.
-    package func places(
+    package func rankedMembers(
         of owner: ObjectNumber, _ relationship: CompiledRelationship, budget: ReadBudget? = nil
-    ) throws(StoreError) -> [RankPlan.Place] {
-        var places: [RankPlan.Place] = []
+    ) throws(StoreError) -> [RankPlan.Member] {
+        var rankedMembers: [RankPlan.Member] = []
         let prefix = StoreKey.links(relationship.linkID, of: owner)
         try current.scan(tables.links, prefix: prefix) { (key, value) throws(StoreError) -> Bool in
             let member = try decoder.object(endOf: key, value, in: .links)
-            places.append((member, try decoder.rank(value, of: member.number)))
-            try budget?.check(collected: places)
+            rankedMembers.append((member, try decoder.rank(value, of: member.number)))
+            try budget?.check(collected: rankedMembers)
             return true
         }
-        try (budget ?? ReadBudget()).sort(&places, by: RankPlan.isBefore)
-        return places
+        try (budget ?? ReadBudget()).sort(&rankedMembers, by: RankPlan.isBefore)
+        return rankedMembers
     }
 
     /// Returns the rank of a member of an ordered relationship, or nil for an object that isn't a

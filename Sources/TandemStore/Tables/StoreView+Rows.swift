@@ -10,11 +10,11 @@ extension StoreView {
     ///
     /// Throws `damaged` if the bytes aren't a row of the object's entity.
     package func stored(_ object: ObjectReference) throws(StoreError) -> Stored? {
-        if let kept = cachedRow(of: object) {
+        if let cached = cachedRow(of: object) {
             assert(
-                (try? decoder.isStored(kept, tables.rows, current)) ?? true,
+                (try? decoder.isStored(cached, tables.rows, current)) ?? true,
                 "A cached row equals the stored one.")
-            return kept
+            return cached
         }
         guard let value = try current.get(tables.rows, SmallKey(row: object)) else { return nil }
         return try stored(object, at: value)
@@ -27,14 +27,14 @@ extension StoreView {
     func withRow(
         of object: ObjectReference, _ body: (RowView) -> Void
     ) throws(StoreError) -> Bool {
-        if let kept = cachedRow(of: object) {
-            kept.row.withView(body)
+        if let cached = cachedRow(of: object) {
+            cached.row.withView(body)
             return true
         }
         let open = try current
         guard let value = try open.get(tables.rows, SmallKey(row: object)) else { return false }
         let row = try rowView(object, at: value)
-        open.lend { body(row) }
+        open.withBorrowedPages { body(row) }
         return true
     }
 
@@ -168,15 +168,15 @@ extension StoreView {
     }
 
     /// Returns whether the store has the content of a blob.
-    package func holds(_ blob: BlobReference) throws(StoreError) -> Bool {
+    package func hasContent(of blob: BlobReference) throws(StoreError) -> Bool {
         try current.get(tables.blobUses, blob.hash) != nil
     }
 
     /// Returns whether the store has the content of a blob, and its length and beginning match the
     /// reference.
-    package func fits(_ blob: BlobReference) throws(StoreError) -> Bool {
+    package func hasMatchingContent(of blob: BlobReference) throws(StoreError) -> Bool {
         guard let content = try current.get(tables.blobs, blob.hash) else { return false }
-        return blob.fits(content)
+        return blob.matches(content)
     }
 
     /// Returns the expected value of a derived attribute, computed from the `source` value.

@@ -10,11 +10,11 @@ extension ListPlacements: WireCodable {
     package func encode(into writer: inout ByteWriter) {
         writer.names(sections)
         writer.references(reached)
-        encodePart(into: &writer)
+        encodeChunk(into: &writer)
     }
 
     /// Appends the binary form of a chunk, without section names and reached objects.
-    func encodePart(into writer: inout ByteWriter) {
+    func encodeChunk(into writer: inout ByteWriter) {
         writer.reserve(count * Self.minimumBytes + withKeys { keys, _ in keys.count })
         writer.count(hops)
         writer.count(count)
@@ -38,7 +38,7 @@ extension ListPlacements: WireCodable {
     }
 
     /// Reads the binary form of a chunk; ``append(_:)`` checks the indices in it.
-    init(partFrom reader: inout ByteReader) throws(CodingError) {
+    init(chunkFrom reader: inout ByteReader) throws(CodingError) {
         self.init(hops: try reader.hops())
         let most = Int(UInt32.max)
         try readObjects(from: &reader, sections: most, reached: most)

@@ -17,7 +17,7 @@ package struct MessageRules: Hashable, Sendable {
     /// The largest payload in bytes.
     package var maximumBytes: Int
     /// Whether the message is a request that only reads and may therefore be cancelled.
-    package var isQuestion = false
+    package var isReadOnly = false
 }
 
 /// The message types in one direction, with the type bytes as raw values.

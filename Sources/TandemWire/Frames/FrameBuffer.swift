@@ -28,7 +28,7 @@ struct FrameBuffer: Sendable {
     /// Consumes a frame header if it is complete, or throws ``WireError``.
     mutating func header() throws(WireError) -> FrameHeader? {
         guard count >= Frame.headerBytes else {
-            giveBack()
+            releaseCapacity()
             return nil
         }
         let header = try FrameHeader(at: start, of: bytes)
@@ -38,7 +38,7 @@ struct FrameBuffer: Sendable {
 
     /// Releases the memory of a large message after it was consumed, so that idle connections stay
     /// small.
-    private mutating func giveBack() {
+    private mutating func releaseCapacity() {
         guard start == bytes.count, bytes.capacity > FrameBuffer.keptBytes else { return }
         bytes = []
         start = 0

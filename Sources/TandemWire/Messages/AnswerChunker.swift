@@ -44,7 +44,7 @@ package struct AnswerChunker: Sendable {
         guard let answer = rest else { return nil }
         if !hasBegun {
             hasBegun = true
-            if end(of: answer) < total { return .fetched(answer.headOfParts()) }
+            if end(of: answer) < total { return .fetched(answer.chunkedHead()) }
             rest = nil
             return .fetched(answer)
         }
@@ -58,7 +58,7 @@ package struct AnswerChunker: Sendable {
     /// Returns the index after the last object of the next chunk.
     private func end(of answer: FetchAnswer) -> Int {
         if !answer.objects.isEmpty {
-            return answer.objects.endOfPart(from: next, bytes: chunkBytes)
+            return answer.objects.endOfSlice(from: next, bytes: chunkBytes)
         }
         var bytes = Self.referenceBytes
         if let places = answer.places { bytes = places.bytes / max(1, places.count) }

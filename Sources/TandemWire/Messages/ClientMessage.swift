@@ -30,7 +30,7 @@ package indirect enum ClientMessage: WireMessage {
     /// A request to end another client's connection; answered by `disconnected`. The client is
     /// identified by its number in the status.
     ///
-    /// If `request` is given, the connection stays open, and only that request (see ``isQuestion``)
+    /// If `request` is given, the connection stays open, and only that request (see ``isReadOnly``)
     /// is cancelled; 0 cancels all of its requests.
     case disconnect(client: UInt64, request: UInt32? = nil)
     /// A request to register, acknowledge for, reset or remove a consumer of the journal; answered
@@ -47,7 +47,7 @@ package indirect enum ClientMessage: WireMessage {
     /// A request to remove the oldest segments of the journal; answered by `vacuumed`.
     case vacuum(VacuumRequest)
     /// A request to cancel the request with the same id, which must be a read-only one
-    /// (``isQuestion``).
+    /// (``isReadOnly``).
     ///
     /// The cancelled request is then answered by `failure`, or as usual if it had already
     /// completed.
@@ -69,7 +69,7 @@ package indirect enum ClientMessage: WireMessage {
             case .hello:
                 return MessageRules(requestID: .zero, maximumBytes: WireLimits.helloBytes)
             case .fetch, .read, .verdicts, .sync, .history, .status, .blob, .explain:
-                return MessageRules(requestID: .request, maximumBytes: maximum, isQuestion: true)
+                return MessageRules(requestID: .request, maximumBytes: maximum, isReadOnly: true)
             case .save, .lease, .schema, .disconnect, .consumer, .batch, .pin, .insert, .vacuum,
                 .cancel, .reload:
                 return MessageRules(requestID: .request, maximumBytes: maximum)
@@ -105,7 +105,7 @@ package indirect enum ClientMessage: WireMessage {
 
     /// Whether the message is a request that only reads and may therefore be cancelled
     /// (``cancel``).
-    package var isQuestion: Bool { kind.rules.isQuestion }
+    package var isReadOnly: Bool { kind.rules.isReadOnly }
 
     /// Appends the payload.
     package func encodePayload(into writer: inout ByteWriter) {

@@ -41,7 +41,7 @@ package struct FetchedChunk: WireCodable {
         objects.encode(into: &writer)
         writer.references(references)
         writer.rows(values)
-        writer.optional(places) { $1.encodePart(into: &$0) }
+        writer.optional(places) { $1.encodeChunk(into: &$0) }
         writer.bool(hasMore)
     }
 
@@ -51,7 +51,7 @@ package struct FetchedChunk: WireCodable {
         references = try reader.references()
         values = try reader.rows()
         places = try reader.optional { reader throws(CodingError) in
-            try ListPlacements(partFrom: &reader)
+            try ListPlacements(chunkFrom: &reader)
         }
         hasMore = try reader.bool()
     }
@@ -85,7 +85,7 @@ extension FetchAnswer {
     }
 
     /// Returns the head of the chunked answer, without the objects.
-    func headOfParts() -> FetchAnswer {
+    func chunkedHead() -> FetchAnswer {
         var head = self
         (head.objects, head.references, head.values) = ([], [], [])
         head.places = places.map {

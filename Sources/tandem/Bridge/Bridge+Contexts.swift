@@ -25,13 +25,13 @@ extension Bridge {
     func reach(_ request: BridgeRequest) async throws -> Answer {
         let number = try request.required("position", request.count("position"))
         let timeout = try request.seconds("timeout") ?? 10
-        let (context, position) = try standing(request)
+        let (context, position) = try contextAndPosition(request)
         let target = position.at(UInt64(number))
         let reached = try await context.reach(target, timeout: timeout)
         return Answer(members: ["position": .null], position: reached.number)
     }
 
-    private func standing(
+    private func contextAndPosition(
         _ request: BridgeRequest
     ) throws -> (ManagedObjectContext, Position) {
         let context = try context(request)

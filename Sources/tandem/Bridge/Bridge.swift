@@ -15,14 +15,14 @@ import TandemIO
     /// The objects of `$alias` names.
     var aliases: [String: BridgeAlias] = [:]
     /// The models that took effect while the bridge was running and have not been reported yet.
-    private let news = Locked(PendingSchemaEvents())
+    private let pendingSchemaEvents = Locked(PendingSchemaEvents())
     private let failures: MergeFailures
 
     init(container: PersistentContainer) {
         self.container = container
         let failures = MergeFailures(output)
         self.failures = failures
-        let (output, news) = (output, news)
+        let (output, pendingSchemaEvents) = (output, pendingSchemaEvents)
         container.onConnectionNotice { [weak self] notice in
             switch notice {
             case .connection(let event):
@@ -33,7 +33,7 @@ import TandemIO
                 guard event.state == .lost || event.state == .restored else { return }
                 output.write(Bridge.json(event))
             case .model(let hash, let position):
-                news.withLock { $0.add(hash, position) }
+                pendingSchemaEvents.withLock { $0.add(hash, position) }
                 Task { await self?.sendPendingSchemaEvents() }
             }
         }
@@ -163,14 +163,14 @@ import TandemIO
     /// Before an answer, only models up to its position are reported, so that contexts stay at that
     /// position.
     func sendPendingSchemaEvents(through number: UInt64 = .max) {
-        for (hash, position) in news.withLock({ $0.drain(through: number) }) {
+        for (hash, position) in pendingSchemaEvents.withLock({ $0.drain(through: number) }) {
             catchUp(to: position.number)
             output.write(["event": .string("schema"), "hash": .string(hash.description)])
         }
     }
 
     /// The position of the last known model change.
-    var modelPosition: UInt64 { news.withLock { $0.last } }
+    var modelPosition: UInt64 { pendingSchemaEvents.withLock { $0.last } }
 
     private nonisolated static func json(_ event: ConnectionEvent) -> [String: JSON] {
         [

@@ -29,13 +29,15 @@ struct RequestID {
     ///
     /// Returns ``none`` if the line is not a JSON object or has no id.
     static func of(_ line: Data) -> RequestID {
-        guard let alone = try? JSONDecoder().decode(Alone.self, from: line) else { return .none }
-        guard let id = alone.id else { return number(in: line).map(RequestID.init(text:)) ?? .none }
+        guard let decoded = try? JSONDecoder().decode(IDOnly.self, from: line) else { return .none }
+        guard let id = decoded.id else {
+            return number(in: line).map(RequestID.init(text:)) ?? .none
+        }
         return RequestID(id, in: line) ?? .none
     }
 
     /// Decodes only the id of a JSON object; `id` is nil if it is a number out of range.
-    private struct Alone: Decodable {
+    private struct IDOnly: Decodable {
         var id: JSON?
 
         private enum Keys: CodingKey { case id }
@@ -63,7 +65,7 @@ struct RequestID {
                 let end = endOfString(line, from: place)
                 let isID = depth == 1 && line[place..<end].elementsEqual("\"id\"".utf8)
                 place = end
-                if isID, let number = number(behind: end, of: line) { return number }
+                if isID, let number = number(after: end, in: line) { return number }
                 continue
             default: break
             }
@@ -81,7 +83,7 @@ struct RequestID {
     }
 
     /// Returns the number that follows a colon, or nil if there is none.
-    private static func number(behind end: Data.Index, of line: Data) -> String? {
+    private static func number(after end: Data.Index, in line: Data) -> String? {
         let isSpace = { (byte: UInt8) in [0x20, 0x09, 0x0a, 0x0d].contains(byte) }
         let rest = line[end...].drop(while: isSpace)
         guard rest.first == UInt8(ascii: ":") else { return nil }

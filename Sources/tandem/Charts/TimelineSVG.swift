@@ -29,9 +29,9 @@ struct TimelineSVG {
 
     /// Returns the source of the image; it has no panels if there are no transactions.
     static func text(_ timeline: Timeline, _ timelineStyle: TimelineStyle) -> String {
-        var picture = TimelineSVG(timeline, timelineStyle)
-        picture.draw()
-        let height = SVGWriter.number(picture.y)
+        var drawing = TimelineSVG(timeline, timelineStyle)
+        drawing.draw()
+        let height = SVGWriter.number(drawing.y)
         var whole = SVGWriter()
         whole.begin(
             "svg",
@@ -43,7 +43,7 @@ struct TimelineSVG {
         whole.element("desc", [:], timelineStyle.subtitles(timeline).joined(separator: "; "))
         whole.style(Self.style)
         whole.element("rect", ["class": "ground", "width": "100%", "height": "100%"])
-        return whole.text + picture.writer.text + "</svg>\n"
+        return whole.text + drawing.writer.text + "</svg>\n"
     }
 
     private mutating func draw() {

@@ -4,11 +4,11 @@ import TandemStore
 /// Compares the dumps of two stores line by line, without loading either into memory.
 final class DumpDifference {
     /// The maximum number of reported lines; one difference often causes a thousand others.
-    static let linesTold = 20
+    static let reportedLineLimit = 20
 
     private let path: String
     private let files: RealFileSystem
-    private var told: [String] = []
+    private var reported: [String] = []
     private var found = 0
 
     /// Creates a comparison that writes one of the dumps to a temporary file at `path`.
@@ -53,13 +53,14 @@ final class DumpDifference {
             report("the store lacks \(wanted.text), which a replay of the journal produces")
             next = try expected.next()
         }
-        let rest = found - told.count
-        return rest > 0 ? told + ["\(Quantity.count(rest, "more line")) of the dumps differ"] : told
+        let rest = found - reported.count
+        return rest > 0
+            ? reported + ["\(Quantity.count(rest, "more line")) of the dumps differ"] : reported
     }
 
     private func report(_ sentence: String) {
         found += 1
-        if told.count < Self.linesTold { told.append(sentence) }
+        if reported.count < Self.reportedLineLimit { reported.append(sentence) }
     }
 
     private func write(_ store: Store) throws {

@@ -55,7 +55,7 @@ final class JournalVerification {
         }
         next = max(next, reader.following ?? next)
         torn = reader.tailProblem.map { "\($0)" }
-        try mapped { try checkBehindBatches(sizes) }
+        try mapped { try checkAfterBatches(sizes) }
     }
 
     private func show(
@@ -115,13 +115,13 @@ final class JournalVerification {
         do {
             let transaction = try EncodedTransaction(bytes: entry.payload)
             guard transaction.position != entry.position else { return }
-            say(path, entry, "the transaction has the position \(transaction.position)")
+            recordUnusable(path, entry, "the transaction has the position \(transaction.position)")
         } catch {
-            say(path, entry, "\(error)")
+            recordUnusable(path, entry, "\(error)")
         }
     }
 
-    private func say(_ path: String, _ entry: Entry, _ what: String) {
+    private func recordUnusable(_ path: String, _ entry: Entry, _ what: String) {
         record(
             VerifyProblem(
                 kind: .transaction, path: path, positions: entry.position...entry.position,
@@ -149,13 +149,13 @@ final class JournalVerification {
 
     /// Checks that only zeros follow the batches of each finished segment; the daemon refuses other
     /// bytes.
-    private func checkBehindBatches(_ sizes: [JournalSegment]) throws {
+    private func checkAfterBatches(_ sizes: [JournalSegment]) throws {
         for segment in sizes.dropLast() {
             let path = folder.path(ofSegment: segment.first)
             guard let end = ends[segment.first], files.exists(path) else { continue }
             let file = try files.open(path, .read)
             defer { file.close() }
-            guard let offset = try Self.content(of: file, from: end) else { continue }
+            guard let offset = try Self.firstNonZeroOffset(of: file, from: end) else { continue }
             record(
                 VerifyProblem(
                     kind: .garbage, path: path, offset: offset,
@@ -166,7 +166,8 @@ final class JournalVerification {
     }
 
     /// Returns the offset of the first byte that is not zero, or nil if there is none.
-    private static func content(of file: any File, from start: UInt64) throws -> UInt64? {
+    private static func firstNonZeroOffset(of file: any File, from start: UInt64) throws -> UInt64?
+    {
         var offset = start
         while true {
             let piece = try file.read(count: 1 << 20, at: offset)

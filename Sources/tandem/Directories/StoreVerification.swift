@@ -4,7 +4,7 @@ import TandemJournal
 import TandemStore
 
 /// The identity and position of a store, to be compared with its journal.
-struct StoreStanding {
+struct StoreSummary {
     var path: String
     var identity: StoreIdentity
     var position: UInt64

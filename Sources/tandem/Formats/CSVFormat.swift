@@ -63,7 +63,7 @@ struct CSVFormat: EntryFormat {
             let member = model.id(of: link.target).description
             let name = entity.properties[link.slot].name
             // A moved member was in the list before and after.
-            return [name, link.sign == .came ? "" : member, link.sign == .went ? "" : member]
+            return [name, link.sign == .added ? "" : member, link.sign == .removed ? "" : member]
         }
         return values + links
     }

@@ -184,7 +184,7 @@ struct JSONFormat: EntryFormat {
                 }
                 var json: [String: JSON] = [
                     "property": .string(entity.properties[slot].name),
-                    "added": .array(members(.came)), "removed": .array(members(.went)),
+                    "added": .array(members(.added)), "removed": .array(members(.removed)),
                 ]
                 if entity.properties[slot].relationship?.isOrdered == true {
                     json["moved"] = .array(members(.moved))

@@ -16,7 +16,7 @@ struct ShortFormat: EntryFormat {
         let author = principal.author.isEmpty ? "-" : principal.author
         let summary = ChangeText(entry: entry, style: style).summary
         let line =
-            style.paint("\(time) \(transaction.position)", .place) + " "
+            style.paint("\(time) \(transaction.position)", .position) + " "
             + style.paint(author, .name) + "[\(principal.pid)]: " + summary
         bytes.put(width.map(line.cutPainted) ?? line, "\n")
     }

@@ -4,8 +4,8 @@ import Tandem
 struct ShownLink {
     /// The kind of change; the raw value is the printed sign.
     enum Sign: String {
-        case came = "+"
-        case went = "-"
+        case added = "+"
+        case removed = "-"
         case moved = "~"
     }
 
@@ -24,7 +24,7 @@ struct ShownLink {
             shown.append(
                 ShownLink(
                     slot: link.slot, target: link.target,
-                    sign: hasMoved ? .moved : link.isAdded ? .came : .went))
+                    sign: hasMoved ? .moved : link.isAdded ? .added : .removed))
         }
         return shown
     }

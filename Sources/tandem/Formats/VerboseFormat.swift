@@ -14,7 +14,8 @@ struct VerboseFormat: EntryFormat {
     mutating func append(_ entry: LogEntry, to bytes: inout [UInt8]) {
         let transaction = entry.transaction
         let place = entry.cursor?.description ?? String(transaction.position)
-        bytes.put(logStyle.style.paint("\(clock.whole(transaction.time))  \(place)", .place), "\n")
+        bytes.put(
+            logStyle.style.paint("\(clock.whole(transaction.time))  \(place)", .position), "\n")
         let facts = facts(entry).filter { logStyle.fields?.contains($0.key) ?? true }
         if !facts.isEmpty {
             let words = facts.map { "\($0.key)=\($0.value)" }

@@ -8,9 +8,9 @@ final class CurrentNames {
     private let source: any LogSource
     private let newest: CompiledModel?
     /// The names of an entity's properties, for each model.
-    private var known: [Place: PropertyNames] = [:]
+    private var known: [EntityKey: PropertyNames] = [:]
 
-    private struct Place: Hashable {
+    private struct EntityKey: Hashable {
         var version: UInt16
         var tag: EntityTag
     }
@@ -42,11 +42,11 @@ final class CurrentNames {
 
     /// Returns the current names of the properties of an entity in the given model, by slot.
     func properties(of entity: CompiledEntity, _ model: CompiledModel) -> [String] {
-        let place = Place(version: model.version, tag: entity.tag)
+        let key = EntityKey(version: model.version, tag: entity.tag)
         let names =
-            known[place]
+            known[key]
             ?? PropertyNames(of: entity, in: model, later: source.models(after: model))
-        known[place] = names
+        known[key] = names
         return names.all
     }
 }

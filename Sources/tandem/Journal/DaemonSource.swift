@@ -10,7 +10,7 @@ final class DaemonSource: LogSource {
     init(_ container: PersistentContainer) { self.container = container }
 
     /// Discards the cached position and models, because a restarted daemon may have another log.
-    func startAnew() { (timeline, end) = (nil, nil) }
+    func discardCache() { (timeline, end) = (nil, nil) }
 
     /// Returns the last durable position; its log and epoch are those of all other positions.
     func lastPosition() throws -> Position {
@@ -51,7 +51,7 @@ final class DaemonSource: LogSource {
         return page.transactions.first?.time
     }
 
-    func conclude() {}
+    func throwIfDamaged() {}
 
     // MARK: Models
 

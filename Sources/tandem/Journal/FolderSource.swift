@@ -19,10 +19,10 @@ final class FolderSource: LogSource {
     private var timeline: ModelTimeline?
     /// Whether a transaction could not be read during the search for models.
     private var missesModels = false
-    private var gaps: Set<Place> = []
-    private var saidTorn = false
+    private var gaps: Set<GapKey> = []
+    private var reportedTornTail = false
 
-    private struct Place: Hashable {
+    private struct GapKey: Hashable {
         var path: String
         var offset: UInt64
     }
@@ -118,7 +118,7 @@ final class FolderSource: LogSource {
         return nil
     }
 
-    func conclude() throws {
+    func throwIfDamaged() throws {
         if !gaps.isEmpty {
             let count = Quantity.count(gaps.count, "gap")
             throw CommandFailure(
@@ -128,10 +128,10 @@ final class FolderSource: LogSource {
 
     // MARK: Models
 
-    func newestModel() throws -> CompiledModel? { try filledBook().newest }
+    func newestModel() throws -> CompiledModel? { try loadedTimeline().newest }
 
     func model(for transaction: Transaction) throws -> CompiledModel? {
-        var known = try filledBook()
+        var known = try loadedTimeline()
         record(transaction, &known)
         if known.lacks(transaction) { try readModels(&known) }
         timeline = known
@@ -143,7 +143,7 @@ final class FolderSource: LogSource {
     }
 
     func installations() throws -> [Installation] {
-        var known = try filledBook()
+        var known = try loadedTimeline()
         guard let newest = known.newest, newest.version > 1 else { return [] }
         if !known.isComplete { try readModels(&known) }
         timeline = known
@@ -153,7 +153,7 @@ final class FolderSource: LogSource {
     /// Returns the timeline; creates it from the store's model and the later models in the journal.
     ///
     /// Without a store next to the journal, all models of the journal are read.
-    private func filledBook() throws -> ModelTimeline {
+    private func loadedTimeline() throws -> ModelTimeline {
         if let timeline { return timeline }
         let known = storeModel()
         var made = ModelTimeline(latest: known?.model)
@@ -223,7 +223,7 @@ final class FolderSource: LogSource {
     /// Returns every model that a transaction may have, or nil if finding all of them requires
     /// reading the whole journal.
     private func knownModels() throws -> [CompiledModel]? {
-        var known = try filledBook()
+        var known = try loadedTimeline()
         guard let newest = known.newest, !missesModels else { return nil }
         if newest.version == 1 { return [newest] }
         if !known.isComplete {
@@ -273,18 +273,18 @@ final class FolderSource: LogSource {
     }
 
     private func report(_ position: UInt64, _ problem: String) {
-        guard gaps.insert(Place(path: "", offset: position)).inserted else { return }
+        guard gaps.insert(GapKey(path: "", offset: position)).inserted else { return }
         printRemark("transaction \(position): \(problem)")
     }
 
     private func report(_ gap: JournalReader.Gap, _ what: String) {
-        guard gaps.insert(Place(path: gap.path, offset: gap.offset)).inserted else { return }
+        guard gaps.insert(GapKey(path: gap.path, offset: gap.offset)).inserted else { return }
         printRemark("\(what): \(gap)")
     }
 
     private func remark(_ gap: JournalReader.Gap, _ what: String) {
-        guard !isQuiet, !saidTorn else { return }
-        saidTorn = true
+        guard !isQuiet, !reportedTornTail else { return }
+        reportedTornTail = true
         printRemark("\(what): \(gap)")
     }
 }

@@ -49,7 +49,7 @@ struct LogFilter {
     }
 
     /// Whether the filter contains names of entities or properties.
-    var asksForNames: Bool { asksForChanges || matches != nil }
+    var usesNames: Bool { asksForChanges || matches != nil }
 
     /// Returns the transaction reduced to the selected changes, or nil if it does not match.
     func filtered(_ transaction: Transaction, _ model: CompiledModel?) -> Transaction? {
@@ -61,7 +61,7 @@ struct LogFilter {
             guard let changes = changes(transaction, model) else { return nil }
             part.content = .objects(changes)
         }
-        if let matches, !matches.meets(part, names.beside(model)) { return nil }
+        if let matches, !matches.matches(part, names.with(model)) { return nil }
         if let pattern {
             let entry = LogEntry(transaction: part, cursor: nil, model: model)
             guard ChangeText(entry: entry).everything.contains(pattern) else { return nil }
@@ -80,7 +80,7 @@ struct LogFilter {
     /// Returns the changes of the selected entities, or nil if none of them changes a selected
     /// object and property.
     private func changes(_ transaction: Transaction, _ model: CompiledModel?) -> [Change]? {
-        let names = names.beside(model)
+        let names = names.with(model)
         let changes = transaction.changes.filter { change in
             entities.isEmpty || entities.contains { names.includes($0, change.object.tag) }
         }

@@ -30,7 +30,7 @@ protocol LogSource: AnyObject {
     /// Returns the time of the first transaction at a position or later, or nil at the end.
     func time(from position: UInt64) throws -> Int64?
     /// Throws a failure if damage was found while reading.
-    func conclude() throws
+    func throwIfDamaged() throws
 }
 
 extension LogSource {

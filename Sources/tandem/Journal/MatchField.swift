@@ -40,7 +40,7 @@ enum MatchField: String, CaseIterable {
             return (model?.entity(tagged: tag)?.ancestors ?? [])
                 .compactMap { model?.entity(tagged: $0)?.name }
         case .property:
-            guard let entity = names.ofItsTime?.entity(tagged: tag), change.isValid(for: entity)
+            guard let entity = names.historical?.entity(tagged: tag), change.isValid(for: entity)
             else { return [] }
             return change.changed.flatMap { names.all(of: entity.properties[$0], in: entity) }
         default: return []
@@ -71,7 +71,7 @@ enum MatchField: String, CaseIterable {
                 model?.entity(tagged: $0.object.tag)?.name
             }
         }
-        return transaction.changes.flatMap { values($0, TransactionNames().beside(model)) }
+        return transaction.changes.flatMap { values($0, TransactionNames().with(model)) }
     }
 }
 
@@ -129,11 +129,11 @@ struct MatchGroups {
     /// Returns whether a transaction matches one of the groups.
     ///
     /// A single change has to match all conditions of the group that concern changes.
-    func meets(_ transaction: Transaction, _ names: TransactionNames) -> Bool {
-        groups.isEmpty || groups.contains { meets($0, transaction, names) }
+    func matches(_ transaction: Transaction, _ names: TransactionNames) -> Bool {
+        groups.isEmpty || groups.contains { matches($0, transaction, names) }
     }
 
-    private func meets(
+    private func matches(
         _ group: [MatchField: Set<String>], _ transaction: Transaction, _ names: TransactionNames
     ) -> Bool {
         var ofChanges: [MatchField: Set<String>] = [:]

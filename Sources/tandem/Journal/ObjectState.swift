@@ -25,7 +25,7 @@ struct ObjectState {
     /// The last migration after the last row, if the store provided its effect on the object.
     var migratedAt: UInt64?
     /// The first migration after the last row, if its effect on the object is not known.
-    var isBeforeMigration: UInt64?
+    var unknownMigrationAt: UInt64?
     let names: CurrentNames
 
     /// Reads an object at a position given by the user, or at the end.
@@ -36,20 +36,20 @@ struct ObjectState {
     init(_ object: String, _ source: any LogSource, at: String?) throws {
         let history = try ObjectHistory(object, source)
         let top = try at.map { try SourceOptions.number($0, source) } ?? source.bounds().last
-        let told = try ReconstructedObject(history, through: top)
-        if let gone = told.deletedAt {
-            throw CommandFailure("\(history.id) was deleted at position \(gone)")
+        let reconstructed = try ReconstructedObject(history, through: top)
+        if let deletedAt = reconstructed.deletedAt {
+            throw CommandFailure("\(history.id) was deleted at position \(deletedAt)")
         }
         let names = try CurrentNames(source)
-        if told.isComplete, let state = told.state(names) {
-            self = try Self.migrated(state, told, source, history, top, names)
+        if reconstructed.isComplete, let state = reconstructed.state(names) {
+            self = try Self.migrated(state, reconstructed, source, history, top, names)
         } else if let stored = try source.stored(history, at: top) {
             self.init(history.id, stored, names)
-            logBegins = told.oldest
-        } else if let state = told.state(names) {
+            logBegins = reconstructed.oldest
+        } else if let state = reconstructed.state(names) {
             self = state
         } else {
-            throw try Self.absence(history, top, told.oldest)
+            throw try Self.notFound(history, top, reconstructed.oldest)
         }
     }
 
@@ -57,11 +57,11 @@ struct ObjectState {
     ///
     /// The journal does not record their effect on objects, so the state is read from the store.
     private static func migrated(
-        _ state: ObjectState, _ told: ReconstructedObject, _ source: any LogSource,
+        _ state: ObjectState, _ reconstructed: ReconstructedObject, _ source: any LogSource,
         _ history: ObjectHistory,
         _ top: UInt64, _ names: CurrentNames
     ) throws -> ObjectState {
-        guard let model = told.model, let rowAt = told.rowAt,
+        guard let model = reconstructed.model, let rowAt = reconstructed.rowAt,
             let newest = try source.newestModel(), model.version < newest.version
         else { return state }
         let migrations = try source.migrations()
@@ -72,7 +72,7 @@ struct ObjectState {
             let stored = try source.stored(history, at: top)
         else {
             var state = state
-            state.isBeforeMigration = first.position
+            state.unknownMigrationAt = first.position
             return state
         }
         var found = ObjectState(history.id, stored, names)
@@ -105,7 +105,7 @@ struct ObjectState {
     }
 
     /// Returns the failure for an object that was not found: it was inserted later, or never.
-    private static func absence(
+    private static func notFound(
         _ history: ObjectHistory, _ top: UInt64, _ oldest: UInt64
     ) throws -> CommandFailure {
         var first: ObjectHistory.Step?
@@ -144,7 +144,7 @@ struct ObjectState {
             "version": .int(Int64(clamping: changedAt)), "isWhole": .bool(isComplete),
         ]
         members["migratedAt"] = migratedAt.map { .int(Int64(clamping: $0)) }
-        members["beforeMigration"] = isBeforeMigration.map { .int(Int64(clamping: $0)) }
+        members["beforeMigration"] = unknownMigrationAt.map { .int(Int64(clamping: $0)) }
         members["logBegins"] = logBegins.map { .int(Int64(clamping: $0)) }
         return .object(members)
     }
@@ -174,8 +174,8 @@ struct ObjectState {
             return "; the values come from the store, because \(why)"
         }
         if let migratedAt { return ", migrated at \(migratedAt)" }
-        if let isBeforeMigration {
-            return ", before the migration at \(isBeforeMigration), "
+        if let unknownMigrationAt {
+            return ", before the migration at \(unknownMigrationAt), "
                 + "whose effect on the object is not recorded"
         }
         return ""

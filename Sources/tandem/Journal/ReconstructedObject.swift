@@ -63,20 +63,20 @@ struct ReconstructedObject {
 
     /// Returns the known members by relationship, in their order.
     private func members(_ names: CurrentNames) -> [String: [ObjectReference]] {
-        var places: [String: [ObjectReference: Rank?]] = [:]
+        var ranks: [String: [ObjectReference: Rank?]] = [:]
         for step in steps.reversed() {
             guard let entity = step.entity, let model = step.entry.model else { continue }
             for link in step.change.links {
                 let name = names.property(link.slot, of: entity, model)
                 if link.isAdded {
-                    places[name, default: [:]].updateValue(link.rank, forKey: link.target)
+                    ranks[name, default: [:]].updateValue(link.rank, forKey: link.target)
                 } else {
-                    places[name]?.removeValue(forKey: link.target)
+                    ranks[name]?.removeValue(forKey: link.target)
                 }
             }
         }
-        return places.mapValues { places in
-            places.map { RankPlan.Place(member: $0.key, rank: $0.value) }
+        return ranks.mapValues { ranks in
+            ranks.map { RankPlan.Member(member: $0.key, rank: $0.value) }
                 .sorted(by: RankPlan.isBefore).map(\.member)
         }
     }

@@ -8,22 +8,22 @@ struct TransactionNames {
     /// The newest model, whose names are used in searches; nil if it is unknown.
     var newest: CompiledModel?
     /// The model of the transaction.
-    private(set) var ofItsTime: CompiledModel?
+    private(set) var historical: CompiledModel?
 
     /// Creates names without the model of a transaction.
     init(newest: CompiledModel? = nil) { self.newest = newest }
 
     /// Returns these names together with the model of a transaction.
-    func beside(_ model: CompiledModel?) -> TransactionNames {
+    func with(_ model: CompiledModel?) -> TransactionNames {
         var names = self
-        names.ofItsTime = model
+        names.historical = model
         return names
     }
 
     /// Returns the model whose name of an entity is used: the newest one if it has the entity,
     /// otherwise that of the transaction.
     func model(of tag: EntityTag) -> CompiledModel? {
-        newest?.entity(tagged: tag) != nil ? newest : ofItsTime
+        newest?.entity(tagged: tag) != nil ? newest : historical
     }
 
     /// Returns whether an entity has this name or inherits from an entity with this name.

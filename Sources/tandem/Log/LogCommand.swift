@@ -13,7 +13,7 @@ struct LogCommand: ParsableCommand {
     @Option(
         name: [.customShort("n"), .long], parsing: .unconditional,
         help: "Last LINES (10) or all; the first after a cursor.",
-        transform: LineCount.counted)
+        transform: LineCount.parse)
     var lines: LineCount?
 
     @Flag(
@@ -27,7 +27,7 @@ struct LogCommand: ParsableCommand {
     @Flag(name: [.customShort("e"), .long], help: "Jump to the end of the pager; -n 1000.")
     var pagerEnd = false
 
-    @OptionGroup var picture: LogPictureOptions
+    @OptionGroup var chart: LogChartOptions
 
     @Option(
         name: [.customShort("o"), .customLong("output")],
@@ -91,14 +91,14 @@ struct LogCommand: ParsableCommand {
             throw ValidationError(
                 "--output-fields needs -o verbose, json, json-pretty, csv or export")
         }
-        if picture.isAny { try validatePicture() }
+        if chart.isAny { try validateChart() }
         if wanted.isShow, wanted.matches.count != 2 {
             throw ValidationError("`log show` needs exactly one position")
         }
     }
 
-    private func validatePicture() throws {
-        let option = picture.plot == nil ? "--stats" : "--plot"
+    private func validateChart() throws {
+        let option = chart.plot == nil ? "--stats" : "--plot"
         if follow || wanted.isShow || field != nil || fields {
             throw ValidationError(
                 "\(option) cannot be combined with --follow, --field, --fields or `log show`")
@@ -106,7 +106,7 @@ struct LogCommand: ParsableCommand {
         if outputFields != nil {
             throw ValidationError("\(option) cannot be combined with --output-fields")
         }
-        let formats: [LogFormat] = picture.plot == nil ? [.short, .json, .jsonPretty] : [.short]
+        let formats: [LogFormat] = chart.plot == nil ? [.short, .json, .jsonPretty] : [.short]
         guard formats.contains(output) else {
             throw ValidationError(
                 "\(option) needs -o " + formats.map(\.rawValue).joined(separator: " or "))

@@ -32,26 +32,26 @@ final class LogFollower {
         after last: UInt64, isJSON: Bool, _ show: (LogEntry) throws -> Bool,
         _ keepCursor: (String) throws -> Void
     ) throws {
-        guard var place = source.cursor(last) else { return }
-        try keepCursor(place.description)
-        var kept = place
+        guard var position = source.cursor(last) else { return }
+        try keepCursor(position.description)
+        var kept = position
         while !output.isClosed {
             do {
-                let end = try next(after: place)
+                let end = try next(after: position)
                 isWaiting = false
-                if let reason = lost(place, end) {
-                    place = try resume(from: place, end, reason, isJSON)
+                if let reason = reasonForGap(position, end) {
+                    position = try resume(from: position, end, reason, isJSON)
                 }
-                try advance(&place, through: end, show)
-                if place != kept { try keepCursor(place.description) }
-                kept = place
-                output.noticeReader()
+                try advance(&position, through: end, show)
+                if position != kept { try keepCursor(position.description) }
+                kept = position
+                output.checkReader()
             } catch let error as TandemError where Self.isTransient(error) {
-                source.startAnew()
-                sayWaiting(error)
-                output.noticeReader()
+                source.discardCache()
+                reportWaiting(error)
+                output.checkReader()
             } catch let error as TandemError where error.code == .historyExpired {
-                place = try resume(from: place, try source.lastPosition(), "", isJSON)
+                position = try resume(from: position, try source.lastPosition(), "", isJSON)
             }
         }
     }
@@ -61,12 +61,12 @@ final class LogFollower {
     /// The position advances with each printed transaction, so that none is printed twice after an
     /// error.
     private func advance(
-        _ place: inout Position, through end: Position, _ show: (LogEntry) throws -> Bool
+        _ position: inout Position, through end: Position, _ show: (LogEntry) throws -> Bool
     ) throws {
-        guard place.number < end.number else { return }
+        guard position.number < end.number else { return }
         let reader = LogReader(source: source, filter: filter)
-        var (last, isOpen) = (place.number, true)
-        defer { place = place.at(last) }
+        var (last, isOpen) = (position.number, true)
+        defer { position = position.at(last) }
         try reader.forwards(after: last, through: end.number) { entry in
             isOpen = try show(entry)
             if isOpen { last = entry.transaction.position }
@@ -75,37 +75,37 @@ final class LogFollower {
         if isOpen { last = end.number }
     }
 
-    /// Waits for a transaction after `place`, or for the timeout, and returns the last position.
-    private func next(after place: Position) throws -> Position {
+    /// Waits for a transaction after `position`, or for the timeout, and returns the last position.
+    private func next(after position: Position) throws -> Position {
         do {
-            _ = try source.container.wait(forNumber: place.number + 1, timeout: Self.seconds)
+            _ = try source.container.wait(forNumber: position.number + 1, timeout: Self.seconds)
         } catch let error as TandemError where error.code == .timeout {}
         return try source.lastPosition()
     }
 
-    /// Returns the reason why the log does not continue after `place`, or nil if it does.
-    private func lost(_ place: Position, _ end: Position) -> String? {
-        if place.log != end.log { return "the daemon has another log" }
-        if place.epoch != end.epoch { return "the log was restored" }
-        return end.number < place.number ? "the log ends at \(end.number)" : nil
+    /// Returns the reason why the log does not continue after `position`, or nil if it does.
+    private func reasonForGap(_ position: Position, _ end: Position) -> String? {
+        if position.log != end.log { return "the daemon has another log" }
+        if position.epoch != end.epoch { return "the log was restored" }
+        return end.number < position.number ? "the log ends at \(end.number)" : nil
     }
 
     /// Reports a gap, and returns the position before the journal's first one.
     private func resume(
-        from place: Position, _ end: Position, _ reason: String, _ isJSON: Bool
+        from position: Position, _ end: Position, _ reason: String, _ isJSON: Bool
     ) throws -> Position {
-        source.startAnew()
+        source.discardCache()
         let (first, _) = try source.bounds()
         let why = reason.isEmpty ? "the journal begins at \(first)" : reason
         if isJSON {
             let gap: JSON = .object([
-                "after": .string(place.description),
+                "after": .string(position.description),
                 "next": .string(end.at(first).description), "reason": .string(why),
             ])
             output.line(JSON.object(["gap": gap]).text)
         } else {
             printRemark(
-                "gap: transactions after \(place) cannot be shown: \(why); continuing at \(end.at(first))"
+                "gap: transactions after \(position) cannot be shown: \(why); continuing at \(end.at(first))"
             )
         }
         return end.at(first - 1)
@@ -115,7 +115,7 @@ final class LogFollower {
         error.code == .disconnected || error.code == .timeout
     }
 
-    private func sayWaiting(_ error: TandemError) {
+    private func reportWaiting(_ error: TandemError) {
         guard !isWaiting, !isQuiet else { return }
         isWaiting = true
         printRemark("\(error.message); waiting for the daemon")

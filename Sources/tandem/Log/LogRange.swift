@@ -64,7 +64,7 @@ extension LogRangeOptions {
     func start(_ source: any LogSource) throws -> UInt64? {
         if let from { return max(from, 1) }
         if let cursor { return try Self.number(cursor, source) }
-        if let afterCursor { return try Self.behind(afterCursor, source) }
+        if let afterCursor { return try Self.position(after: afterCursor, source) }
         let files = RealFileSystem()
         // A pipe or a device contains no cursor of an earlier run.
         guard let cursorFile, files.exists(cursorFile), !files.isSpecialFile(cursorFile) else {
@@ -83,11 +83,11 @@ extension LogRangeOptions {
                 "\(cursorFile) does not contain a cursor; name another file with --cursor-file",
                 code: 2)
         }
-        return try Self.behind(text, source)
+        return try Self.position(after: text, source)
     }
 
     /// Returns the position after a cursor.
-    private static func behind(_ text: String, _ source: any LogSource) throws -> UInt64 {
+    private static func position(after text: String, _ source: any LogSource) throws -> UInt64 {
         let (next, isBeyond) = try number(text, source).addingReportingOverflow(1)
         guard !isBeyond else {
             throw CommandFailure(

@@ -25,7 +25,7 @@ final class LogRun {
         if cursors.isWanted, !output.hasPager { try cursors.watchSignals() }
         source = options.source()
         var filter = try options.wanted.filter(options.range, isUTC: options.utc)
-        if filter.asksForNames { filter.names = TransactionNames(newest: try source.newestModel()) }
+        if filter.usesNames { filter.names = TransactionNames(newest: try source.newestModel()) }
         self.filter = filter
         var logStyle = LogStyle(style: style, isUTC: options.utc, fields: try options.shownFields())
         if options.wanted.isShow { logStyle.nameOf = ObjectNames(source).name }
@@ -37,8 +37,8 @@ final class LogRun {
     func run() throws {
         if options.wanted.isShow { return try showOne() }
         if let field = options.field { return try listValues(of: field) }
-        if let statistic = options.picture.statistic?.statistic { return try count(by: statistic) }
-        if let plot = options.picture.plot { return try self.plot(plot) }
+        if let statistic = options.chart.statistic?.statistic { return try count(by: statistic) }
+        if let plot = options.chart.plot { return try self.plot(plot) }
         let range = try LogRange(options.range, source, filter)
         output.write { format.begin(into: &$0) }
         let limit = limit(range)
@@ -56,9 +56,9 @@ final class LogRun {
 
     /// Reports the cursor, an empty result, and damage that was found.
     func conclude(_ range: LogRange) throws {
-        sayNothing()
-        try sayCursor(range)
-        try source.conclude()
+        printNoEntries()
+        try printCursor(range)
+        try source.throwIfDamaged()
     }
 
     /// Returns the maximum number of transactions to print, or nil for all.
@@ -68,7 +68,7 @@ final class LogRun {
     private func limit(_ range: LogRange) -> Int? {
         if options.follow, range.startsAtCursor { return nil }
         if let lines = options.lines { return lines.limit }
-        if options.follow { return range.hasStart ? nil : LineCount.usual }
+        if options.follow { return range.hasStart ? nil : LineCount.defaultCount }
         return options.pagerEnd && !range.startsAtCursor ? 1_000 : nil
     }
 
@@ -128,7 +128,7 @@ final class LogRun {
     /// Returns nil if some output is not flushed yet, or if the output has no reader.
     private func flushedCursor(_ entry: LogEntry) -> String? {
         guard !output.isPending else { return nil }
-        output.noticeReader()
+        output.checkReader()
         guard !output.isClosed else { return nil }
         return entry.cursor?.description ?? "\(entry.transaction.position)"
     }
@@ -157,7 +157,7 @@ final class LogRun {
             throw CommandFailure(
                 "transaction \(number) does not match the options, or cannot be read")
         }
-        try source.conclude()
+        try source.throwIfDamaged()
     }
 
     /// `-F FIELD`.
@@ -176,14 +176,14 @@ final class LogRun {
             return true
         }
         found.sorted().forEach(output.line)
-        try source.conclude()
+        try source.throwIfDamaged()
     }
 
     // MARK: Remarks
 
     /// Prints and records the cursor of the last transaction that was read, whether or not it
     /// matched the filter.
-    private func sayCursor(_ range: LogRange) throws {
+    private func printCursor(_ range: LogRange) throws {
         let end = try stop ?? max(self.end(of: range), range.floor)
         let cursor = source.cursor(end)?.description ?? "\(end)"
         if options.showCursor { output.line("-- cursor: \(cursor)") }
@@ -198,7 +198,7 @@ final class LogRun {
         guard cursors.isWanted else { return }
         try cursors.keep {
             output.flush()
-            output.noticeReader()
+            output.checkReader()
             return output.isClosed ? nil : cursor
         }
     }
@@ -215,7 +215,7 @@ final class LogRun {
     /// Prints `-- No entries --` if nothing was found, as journalctl does.
     ///
     /// The line is omitted in formats for programs.
-    private func sayNothing() {
+    private func printNoEntries() {
         guard shown == 0, !options.quiet, options.output.isText else { return }
         output.line("-- No entries --")
     }

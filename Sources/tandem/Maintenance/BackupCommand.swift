@@ -14,15 +14,15 @@ struct BackupCommand: ParsableCommand {
             a temporary name, and renamed after it is complete and verified.
             """)
 
-    @OptionGroup var place: StoreDirectory
+    @OptionGroup var location: StoreDirectory
 
     @Argument(help: "The new directory; it must not exist yet.")
     var target: String
 
     func run() throws {
-        let store = try place.openForReading()
+        let store = try location.openForReading()
         defer { store.close() }
-        let journal = JournalFolder(place.journal)
+        let journal = JournalFolder(location.journal)
         let progress = PhaseBars<StoreBackup.Phase>(\.label)
         defer { progress.end() }
         let manifest = try mapped {
@@ -36,7 +36,7 @@ struct BackupCommand: ParsableCommand {
         }
         progress.end()
         printLine(
-            "backed up \(place.path) to \(target): store at position \(manifest.position), journal "
+            "backed up \(location.path) to \(target): store at position \(manifest.position), journal "
                 + "to position \(manifest.last), \(manifest.bytes) bytes")
     }
 }

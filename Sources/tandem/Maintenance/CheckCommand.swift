@@ -13,7 +13,7 @@ struct CheckCommand: ParsableCommand {
             checkpoint is checked; --repair needs a stopped daemon. Exits with 1 if there is a fault.
             """)
 
-    @OptionGroup var place: StoreDirectory
+    @OptionGroup var location: StoreDirectory
 
     @Flag(help: "Repair what can be derived from rows, after a confirmation.")
     var repair = false
@@ -32,12 +32,12 @@ struct CheckCommand: ParsableCommand {
     }
 
     func run() throws {
-        let lock = repair && !dryRun ? try place.lock() : nil
+        let lock = repair && !dryRun ? try location.lock() : nil
         defer { withExtendedLifetime(lock) {} }
         let report = try inspect()
         warnOfMissingSegments()
         for finding in report.findings { show(finding) }
-        guard !report.isClean else { return sayClean(report) }
+        guard !report.isClean else { return reportClean(report) }
         guard repair else {
             throw CommandFailure(summary(report) + hint(report))
         }
@@ -47,12 +47,12 @@ struct CheckCommand: ParsableCommand {
         }
         guard !report.repairs.isEmpty else { throw CommandFailure(summary(report) + hint(report)) }
         try ask(report.repairs.count)
-        try mend(report)
+        try repairStore(report)
     }
 
     /// Warns about missing segments, which do not make the store invalid.
     private func warnOfMissingSegments() {
-        let journal = JournalFolder(place.journal)
+        let journal = JournalFolder(location.journal)
         guard let first = try? journal.segments().first?.first,
             let missing = journal.missing(before: first)
         else { return }
@@ -60,7 +60,7 @@ struct CheckCommand: ParsableCommand {
     }
 
     private func inspect() throws -> StoreReport {
-        let store = try place.openForReading()
+        let store = try location.openForReading()
         defer { store.close() }
         return try inspect(store)
     }
@@ -76,11 +76,11 @@ struct CheckCommand: ParsableCommand {
     }
 
     private func summary(_ report: StoreReport) -> String {
-        let mendable = report.findings.count { !$0.repairs.isEmpty }
+        let repairable = report.findings.count { !$0.repairs.isEmpty }
         let more = report.found > report.findings.count ? " (the first are shown)" : ""
-        return "\(Quantity.count(report.found, "fault")) in \(place.store) at position "
+        return "\(Quantity.count(report.found, "fault")) in \(location.store) at position "
             + "\(report.position)\(more), "
-            + "of which --repair can correct \(mendable)"
+            + "of which --repair can correct \(repairable)"
     }
 
     private func hint(_ report: StoreReport) -> String {
@@ -89,9 +89,9 @@ struct CheckCommand: ParsableCommand {
             : "; stop the daemon and run `tandem check --repair`, or `tandem rebuild`"
     }
 
-    private func sayClean(_ report: StoreReport) {
-        let tables = StoreTable.allCases.filter { report.walked[$0, default: 0] > 0 }
-            .map { "\(report.walked[$0, default: 0]) \($0.rawValue)" }
+    private func reportClean(_ report: StoreReport) {
+        let tables = StoreTable.allCases.filter { report.keysRead[$0, default: 0] > 0 }
+            .map { "\(report.keysRead[$0, default: 0]) \($0.rawValue)" }
         if output == .json { return }
         let list = tables.isEmpty ? "the store is empty" : tables.joined(separator: ", ")
         printLine("position \(report.position): \(list); no faults")
@@ -99,14 +99,14 @@ struct CheckCommand: ParsableCommand {
 
     private func ask(_ count: Int) throws {
         try Confirmation.ask(
-            "change \(Quantity.count(count, "key")) of \(place.store)?", unless: yes)
+            "change \(Quantity.count(count, "key")) of \(location.store)?", unless: yes)
     }
 
-    private func mend(_ first: StoreReport) throws {
+    private func repairStore(_ first: StoreReport) throws {
         // Opening for writing would create a missing store, but the store was read before.
         let store = try mapped {
             try Store.open(
-                path: place.store,
+                path: location.store,
                 newIdentity: StoreIdentity(log: LogID(high: 0, low: 0), epoch: 0))
         }
         defer { store.close() }

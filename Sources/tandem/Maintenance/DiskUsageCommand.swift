@@ -11,13 +11,13 @@ struct DiskUsageCommand: ParsableCommand {
             Copies and leftovers may be removed if they are not needed.
             """)
 
-    @OptionGroup var place: StoreLocationOptions
+    @OptionGroup var location: StoreLocationOptions
 
     @Option(name: .shortAndLong, help: "The output format.")
     var output: OutputFormat = .short
 
     func run() throws {
-        let usage = try DiskUsage(try place.folder())
+        let usage = try DiskUsage(try location.folder())
         if output == .json {
             usage.files.forEach { printLine($0.json.text) }
         } else {

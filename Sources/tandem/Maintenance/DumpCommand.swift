@@ -11,13 +11,13 @@ struct DumpCommand: ParsableCommand {
             the last checkpoint.
             """)
 
-    @OptionGroup var place: StoreDirectory
+    @OptionGroup var location: StoreDirectory
 
     @Flag(help: "Print the position and a hash of the dump.")
     var hash = false
 
     func run() throws {
-        let store = try place.openForReading()
+        let store = try location.openForReading()
         defer { store.close() }
         try mapped {
             if hash { return printLine("\(store.appliedPosition) \(try store.stateHash())") }

@@ -23,8 +23,8 @@ struct FolderVacuum: JournalVacuum {
             floors: consumers.map(\.acknowledged),
             now: Int64(clamping: SystemClock().wallMicroseconds))
         let plan = try self.plan(request, state)
-        if !request.isDryRun, plan.goes.segments > 0 {
-            try trim(below: plan.goes.trimBelow, applied: store.appliedPosition)
+        if !request.isDryRun, plan.removal.segments > 0 {
+            try trim(below: plan.removal.trimBelow, applied: store.appliedPosition)
         }
         return Self.answer(plan, state, consumers)
     }
@@ -76,10 +76,10 @@ struct FolderVacuum: JournalVacuum {
     ) -> VacuumAnswer {
         let bytes = state.segments.reduce(0) { $0 + $1.bytes }
         return VacuumAnswer(
-            first: state.segments.first?.first ?? 1, trimBelow: plan.goes.trimBelow,
-            segments: UInt32(clamping: plan.goes.segments), bytes: plan.goes.bytes,
-            keptSegments: UInt32(clamping: state.segments.count - plan.goes.segments),
-            keptBytes: bytes - plan.goes.bytes, isMore: false,
+            first: state.segments.first?.first ?? 1, trimBelow: plan.removal.trimBelow,
+            segments: UInt32(clamping: plan.removal.segments), bytes: plan.removal.bytes,
+            keptSegments: UInt32(clamping: state.segments.count - plan.removal.segments),
+            keptBytes: bytes - plan.removal.bytes, isMore: false,
             holders: zip(consumers, plan.held).compactMap { consumer, held in
                 held == 0
                     ? nil

@@ -14,29 +14,29 @@ struct RebuildCommand: ParsableCommand {
             the journal's first position.
             """)
 
-    @OptionGroup var place: StoreDirectory
+    @OptionGroup var location: StoreDirectory
 
     @Option(name: .customLong("from"), help: "The directory of a backup to start from.")
     var backup: String?
 
     func run() throws {
-        let lock = try place.lock()
+        let lock = try location.lock()
         defer { withExtendedLifetime(lock) {} }
-        let consumers = StoreRebuild(path: place.store).oldConsumers()
+        let consumers = StoreRebuild(path: location.store).oldConsumers()
         let progress = ProgressBar("rebuild")
         let report = try mapped { try rebuild(progress) }
         progress.end()
-        let rows = report.walked[.rows, default: 0]
+        let rows = report.keysRead[.rows, default: 0]
         printLine(
-            "rebuilt \(place.store) at position \(report.position): \(Quantity.count(rows, "row")), no faults"
+            "rebuilt \(location.store) at position \(report.position): \(Quantity.count(rows, "row")), no faults"
         )
         reportConsumers(consumers)
     }
 
     /// Reports which consumers were kept; the journal does not contain consumers.
     private func reportConsumers(_ consumers: StoreRebuild.OldConsumers) {
-        if !consumers.kept.isEmpty {
-            printLine("kept consumers: " + consumers.kept.map(\.name).joined(separator: ", "))
+        if !consumers.copied.isEmpty {
+            printLine("kept consumers: " + consumers.copied.map(\.name).joined(separator: ", "))
         }
         if !consumers.lost.isEmpty {
             printLine(
@@ -50,19 +50,19 @@ struct RebuildCommand: ParsableCommand {
     }
 
     private func rebuild(_ progress: ProgressBar) throws -> StoreReport {
-        let journal = try JournalFolder(place.journal).open(appliedPosition: applied())
+        let journal = try JournalFolder(location.journal).open(appliedPosition: applied())
         defer { try? journal.close() }
         let bounds = journal.bounds
         let manifest = try backup.map { try StoreBackup.verify($0) }
         if let manifest { try check(manifest, against: journal) }
         guard bounds.first <= (manifest?.position ?? 0) + 1 else {
             throw CommandFailure(
-                "the journal in \(place.journal) begins at position \(bounds.first), not at 1; give "
+                "the journal in \(location.journal) begins at position \(bounds.first), not at 1; give "
                     + "a backup of position \(bounds.first - 1) or later with --from, or restore one"
             )
         }
         let identity = journal.identity
-        return try StoreRebuild(path: place.store).run(
+        return try StoreRebuild(path: location.store).run(
             identity: StoreIdentity(
                 log: LogID(high: identity.high, low: identity.low), epoch: identity.epoch),
             through: bounds.last, snapshot: backup.map { $0 + "/store/data.mdb" }
@@ -82,8 +82,8 @@ struct RebuildCommand: ParsableCommand {
     ///
     /// A journal that ends before this position has lost transactions.
     private func applied() -> UInt64? {
-        guard RealFileSystem().exists(place.store + "/data.mdb"),
-            let old = try? Store.openForReading(path: place.store)
+        guard RealFileSystem().exists(location.store + "/data.mdb"),
+            let old = try? Store.openForReading(path: location.store)
         else { return nil }
         defer { old.close() }
         return old.appliedPosition
@@ -93,7 +93,7 @@ struct RebuildCommand: ParsableCommand {
         let (identity, path) = (journal.identity, backup ?? "")
         guard manifest.identity.log == LogID(high: identity.high, low: identity.low) else {
             throw CommandFailure(
-                "the backup \(path) belongs to another log than the journal in \(place.journal)")
+                "the backup \(path) belongs to another log than the journal in \(location.journal)")
         }
         guard manifest.identity.epoch == identity.epoch else {
             throw CommandFailure(

@@ -139,7 +139,7 @@ struct Salvage {
         try makeJournal(epoch, after: found.last)
         try files.rename(draft, to: target)
         try files.syncDirectory(target.parentDirectory)
-        let rows = checked.walked[.rows, default: 0]
+        let rows = checked.keysRead[.rows, default: 0]
         report.lines.append(
             "salvaged \(target) at position \(found.last): \(Quantity.count(rows, "row"))")
         return report

@@ -38,19 +38,19 @@ extension SchemaCommand {
             }
             if dryRun { return }
             guard !report.items.isEmpty || report.rewritten > 0 else {
-                return try say(try container.migrate(to: model).position)
+                return try printPosition(try container.migrate(to: model).position)
             }
             try Confirmation.ask(
                 "migrate the store (values or objects lost: \(Quantity.count(report.lost)))?",
                 unless: yes)
             let rewritten = "migrate, rewriting \(Quantity.count(report.rewritten, "object"))"
-            try say(
+            try printPosition(
                 try ElapsedTimeIndicator.shown(rewritten) {
                     try container.migrate(to: model).position
                 })
         }
 
-        private func say(_ position: Position) throws {
+        private func printPosition(_ position: Position) throws {
             printLine(
                 output == .json
                     ? JSON.object(["position": .string(position.description)]).text

@@ -14,7 +14,7 @@ struct VacuumCommand: ParsableCommand {
             daemon must be stopped. Afterwards, a rebuild needs a backup.
             """)
 
-    @OptionGroup var place: StoreLocationOptions
+    @OptionGroup var location: StoreLocationOptions
 
     @Option(help: "Remove segments until the journal is no larger than this, such as 512M or 2G.")
     var size: String?
@@ -53,10 +53,10 @@ struct VacuumCommand: ParsableCommand {
 
     func run() throws {
         let vacuum: any JournalVacuum =
-            if let directory = place.directory {
+            if let directory = location.directory {
                 FolderVacuum(StoreFolder(directory))
             } else {
-                DaemonVacuum(place.global.container())
+                DaemonVacuum(location.global.container())
             }
         var request = try request(vacuum)
         request.isDryRun = true

@@ -15,7 +15,7 @@ struct VerifyCommand: ParsableCommand {
             changes nothing. A backup is also verified against its manifest. Exits with 1 if there is a problem.
             """)
 
-    @OptionGroup var place: StoreDirectory
+    @OptionGroup var location: StoreDirectory
 
     @Argument(help: ArgumentHelp("A backup to verify in place of a store.", valueName: "backup"))
     var target: String?
@@ -44,7 +44,7 @@ struct VerifyCommand: ParsableCommand {
             throw ValidationError("--from and --scratch need --deep")
         }
         guard target != nil else { return }
-        if deep || place.directory != nil || place.name != nil {
+        if deep || location.directory != nil || location.name != nil {
             throw ValidationError("a backup cannot be combined with -D, --name or --deep")
         }
     }
@@ -55,17 +55,17 @@ struct VerifyCommand: ParsableCommand {
         let manifest = try target.map { path in
             try verifiedBackup(path, progress: progress.update)
         }
-        let folder = target.map(StoreFolder.init) ?? place.folder
+        let folder = target.map(StoreFolder.init) ?? location.folder
         try folder.checkExists()
         // The store is read first, so that the journal already contains all transactions that the
         // store has applied.
-        let standing = try StoreStanding(folder, isPrivate: target != nil)
+        let store = try StoreSummary(folder, isPrivate: target != nil)
         let journal = JournalVerification(JournalFolder(folder.journal))
         try journal.run(progress)
         progress.end()
-        var report = VerifyReport(journal, standing, folder)
-        if let manifest { report.add(manifest.problems(journal, standing, folder)) }
-        if deep, report.problems.isEmpty, standing != nil {
+        var report = VerifyReport(journal, store, folder)
+        if let manifest { report.add(manifest.problems(journal, store, folder)) }
+        if deep, report.problems.isEmpty, store != nil {
             let compared = try DeepVerification(folder, backup: backup, scratch: scratchFolder)
                 .run(progress)
             report.comparedAt = compared.position
@@ -102,20 +102,20 @@ struct VerifyCommand: ParsableCommand {
 struct VerifyReport {
     private let journal: JournalVerification
     private let path: String
-    private let standing: StoreStanding?
+    private let store: StoreSummary?
     private(set) var problems: [VerifyProblem]
     private(set) var found: Int
     /// The position up to which store and journal were compared; nil if they were not.
     var comparedAt: UInt64?
 
-    init(_ journal: JournalVerification, _ standing: StoreStanding?, _ folder: StoreFolder) {
+    init(_ journal: JournalVerification, _ store: StoreSummary?, _ folder: StoreFolder) {
         self.journal = journal
-        self.standing = standing
+        self.store = store
         path = folder.path
         let missing = VerifyProblem(
             kind: .store, path: folder.store + "/data.mdb",
             message: "there is no store; `tandem rebuild` builds it from the journal")
-        let ofStore = standing.map { $0.problems(journal) } ?? [missing]
+        let ofStore = store.map { $0.problems(journal) } ?? [missing]
         problems = journal.problems + ofStore
         found = journal.found + ofStore.count
     }
@@ -142,13 +142,13 @@ struct VerifyReport {
         if let torn = journal.torn {
             lines.append("journal: the last batch is incomplete, or is being written: \(torn)")
         }
-        if let standing {
+        if let store {
             let compared = comparedAt.map {
                 problems.contains { $0.kind == .difference }
                     ? ", compared at position \($0)"
                     : ", equal to a replay of the journal up to position \($0)"
             }
-            lines.append("store: at position \(standing.position)\(compared ?? "")")
+            lines.append("store: at position \(store.position)\(compared ?? "")")
         }
         return lines + (found == 0 ? ["no problems"] : [])
     }
@@ -162,7 +162,7 @@ struct VerifyReport {
             "first": number(journal.first), "last": number(journal.next - 1),
             "transactions": number(journal.transactions),
             "torn": journal.torn.map { .string($0) } ?? .null,
-            "store": number(standing?.position), "comparedAt": number(comparedAt),
+            "store": number(store?.position), "comparedAt": number(comparedAt),
         ])
     }
 }
@@ -170,7 +170,7 @@ struct VerifyReport {
 extension BackupManifest {
     /// Returns the contradictions between a backup's files and its manifest.
     fileprivate func problems(
-        _ journal: JournalVerification, _ standing: StoreStanding?, _ folder: StoreFolder
+        _ journal: JournalVerification, _ store: StoreSummary?, _ folder: StoreFolder
     ) -> [VerifyProblem] {
         let path = "\(folder.path)/\(Self.fileName)"
         var found: [VerifyProblem] = []
@@ -182,8 +182,8 @@ extension BackupManifest {
                 "the manifest has the position \(last), but the journal ends at \(journal.next - 1)"
             )
         }
-        if let standing, standing.position != position {
-            add("the manifest has the store's position \(position), but it is \(standing.position)")
+        if let store, store.position != position {
+            add("the manifest has the store's position \(position), but it is \(store.position)")
         }
         return found
     }

@@ -36,7 +36,7 @@ struct BlameCommand: ParsableCommand {
         } else {
             blame.table(options.logStyle(source)).forEach(lines.styledLine)
         }
-        try source.conclude()
+        try source.throwIfDamaged()
     }
 }
 
@@ -144,7 +144,7 @@ struct Blame {
         return rows.map { row in
             let cells = zip(row, widths).map { $0.padded(to: $1 + 2) }
             return
-                (logStyle.style.paint(cells[0] + cells[1], .place)
+                (logStyle.style.paint(cells[0] + cells[1], .position)
                 + logStyle.style.paint(cells[2], .name) + (cells[3] + row[4]).printable).trimmed
         }
     }

@@ -56,7 +56,7 @@ struct DiffCommand: ParsableCommand {
                 lines.line(remark)
             }
         }
-        try source.conclude()
+        try source.throwIfDamaged()
     }
 
     /// Returns a line for each migration between two positions.
@@ -93,6 +93,6 @@ struct DiffCommand: ParsableCommand {
             }
             return true
         }
-        return objects.sorted { $0.key < $1.key }.map(\.value).filter { !$0.isNothing }
+        return objects.sorted { $0.key < $1.key }.map(\.value).filter { !$0.isEmpty }
     }
 }

@@ -11,7 +11,7 @@ struct HistoryCommand: ParsableCommand {
 
     @Option(
         name: [.customShort("n"), .long], parsing: .unconditional,
-        help: "The last LINES changes (10), or all.", transform: LineCount.counted)
+        help: "The last LINES changes (10), or all.", transform: LineCount.parse)
     var lines: LineCount?
 
     @Flag(name: .shortAndLong, help: "Print the newest first.")
@@ -36,7 +36,7 @@ struct HistoryCommand: ParsableCommand {
             return !lines.isClosed && shown < (reverse ? limit ?? .max : .max)
         }
         try read(history, show)
-        try source.conclude()
+        try source.throwIfDamaged()
         if shown == 0, limit != 0 {
             throw CommandFailure("no transaction in the journal changed \(object)")
         }

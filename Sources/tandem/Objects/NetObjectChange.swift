@@ -6,7 +6,7 @@ import Tandem
 struct NetObjectChange {
     var id: String
     private(set) var isNew = false
-    private(set) var isGone = false
+    private(set) var isDeleted = false
     private(set) var before: [String: String] = [:]
     private(set) var after: [String: String] = [:]
     /// Members that were added, removed or moved, by relationship.
@@ -16,21 +16,21 @@ struct NetObjectChange {
 
     /// Whether there is no net change: the object was inserted and deleted, or has its old values
     /// and links.
-    var isNothing: Bool {
-        if isNew { return isGone }
-        return !isGone && before.allSatisfy { after[$0.key] == $0.value }
+    var isEmpty: Bool {
+        if isNew { return isDeleted }
+        return !isDeleted && before.allSatisfy { after[$0.key] == $0.value }
             && links.values.allSatisfy(\.isEmpty)
     }
 
     /// The kind of the net change.
     var kind: Change.Kind {
-        isNew ? .insert : isGone ? .delete : before.isEmpty ? .touch : .update
+        isNew ? .insert : isDeleted ? .delete : before.isEmpty ? .touch : .update
     }
 
     /// The properties with different values, and both values.
     var values: [(property: String, before: String?, after: String?)] {
         Set(before.keys).union(after.keys).sorted().compactMap { name in
-            let pair = (isNew ? nil : before[name], isGone ? nil : after[name])
+            let pair = (isNew ? nil : before[name], isDeleted ? nil : after[name])
             return pair.0 == pair.1 ? nil : (name, pair.0, pair.1)
         }
     }
@@ -46,7 +46,7 @@ struct NetObjectChange {
             isNew = true
             all(change.row, entity, properties) { after[$0] = text($1) }
         case .delete:
-            isGone = true
+            isDeleted = true
             all(change.deleted, entity, properties) { name, value in
                 if before[name] == nil { before[name] = text(value) }
             }
@@ -91,8 +91,8 @@ struct NetObjectChange {
                 members.filter { $0.value.sign == sign }.keys.sorted().map { .string($0) }
             }
             var json: [String: JSON] = [
-                "property": .string(name), "added": .array(list(.came)),
-                "removed": .array(list(.went)),
+                "property": .string(name), "added": .array(list(.added)),
+                "removed": .array(list(.removed)),
             ]
             if members.contains(where: { $0.value.isOrdered }) {
                 json["moved"] = .array(list(.moved))
@@ -135,8 +135,8 @@ struct NetLinkChange {
 
     /// The net change of the member; nil if there is none.
     var sign: ShownLink.Sign? {
-        guard let before else { return after == nil ? nil : .came }
-        guard let after else { return .went }
+        guard let before else { return after == nil ? nil : .added }
+        guard let after else { return .removed }
         return before.rank == after.rank ? nil : .moved
     }
 }

@@ -32,6 +32,6 @@ struct ShowCommand: ParsableCommand {
         } else {
             state.lines(options.logStyle(source)).forEach(lines.styledLine)
         }
-        try source.conclude()
+        try source.throwIfDamaged()
     }
 }

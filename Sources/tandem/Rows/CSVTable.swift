@@ -24,7 +24,7 @@ struct CSVTable {
     private let delimiter: UInt8
     private var lines: ImportLines
     /// The start of the next record.
-    var place: ImportLines.Place { lines.place }
+    var location: ImportLines.Location { lines.location }
 
     /// Reads the first record; throws ``CommandFailure`` if it has no column names.
     init(_ file: any File, _ name: String, delimiter: UInt8 = UInt8(ascii: ",")) throws {
@@ -43,7 +43,9 @@ struct CSVTable {
     }
 
     /// Continues at a place between two records.
-    mutating func go(to place: ImportLines.Place) { lines = ImportLines(file, from: place) }
+    mutating func go(to location: ImportLines.Location) {
+        lines = ImportLines(file, from: location)
+    }
 
     /// Returns the next record, readable or not, or nil after the last one.
     mutating func next() throws -> Record? {
@@ -78,7 +80,7 @@ struct CSVTable {
     private static func record(
         _ lines: inout ImportLines, _ delimiter: UInt8
     ) throws -> ([UInt8], Int)? {
-        let number = lines.place.line
+        let number = lines.location.line
         guard var bytes = try lines.next() else { return nil }
         guard bytes.contains(UInt8(ascii: "\"")) else { return (bytes, number) }
         var state = CSVState.atCell
@@ -124,10 +126,10 @@ enum CSVCells {
                 let isQuoted = start < bytes.count && bytes[start] == mark
                 let end: Int
                 if isQuoted {
-                    guard let (cell, behind) = quoted(bytes, start + 1) else { return nil }
-                    guard behind == bytes.count || bytes[behind] == delimiter else { return nil }
+                    guard let (cell, next) = quoted(bytes, start + 1) else { return nil }
+                    guard next == bytes.count || bytes[next] == delimiter else { return nil }
                     cells.append(cell)
-                    end = behind
+                    end = next
                 } else {
                     end = bytes[start...].firstIndex(of: delimiter) ?? bytes.count
                     cells.append(

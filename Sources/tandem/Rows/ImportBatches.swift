@@ -46,7 +46,7 @@ extension ImportedRows {
         let request = AsyncBatchInsertRequest(entity: entity, rows: batch, policy: policy)
         do {
             var failures = UniformFailures(keepsGoing, of: file.isEmpty ? entity : file)
-            let refusing = { (refused: [(row: Int, error: TandemError)]) in
+            let rejecting = { (refused: [(row: Int, error: TandemError)]) in
                 for (row, error) in refused {
                     if row != failures.count { failures.didPass() }
                     try failures.add(Self.reason(error))
@@ -54,7 +54,7 @@ extension ImportedRows {
                 try rejects.add(refused.map { reject($0, of: batch) }, of: file, by: .daemon)
             }
             let result = try await context.execute(
-                request, id: id, refusing: refusing, numbering: numbering)
+                request, id: id, refusing: rejecting, numbering: numbering)
             count(result.count)
             await batch.end()
         } catch {
@@ -102,7 +102,7 @@ extension ImportedRows {
 /// limited number of rows and bytes, or consists of one row of any length.
 struct LastRows<Row> {
     /// The minimum number of rows kept, which exceeds that of two chunks and the row read ahead.
-    private static var kept: Int { 4_096 }
+    private static var keptRows: Int { 4_096 }
     private static var chunkBytes: Int { 1 << 20 }
     /// The minimum number of bytes kept, which exceeds that of two chunks and one row: a row counts
     /// as at most one chunk.
@@ -117,22 +117,24 @@ struct LastRows<Row> {
         rows.append((row, min(rowBytes, Self.chunkBytes)))
         bytes += rows[rows.count - 1].bytes
         // Rows are dropped in bulk, because removing the first rows moves all others.
-        if rows.count > 2 * Self.kept || bytes > 2 * Self.keptBytes { drop() }
+        if rows.count > 2 * Self.keptRows || bytes > 2 * Self.keptBytes { drop() }
     }
 
     private mutating func drop() {
-        var gone = 0
-        while rows.count - gone > Self.kept || bytes - rows[gone].bytes > Self.keptBytes {
-            bytes -= rows[gone].bytes
-            gone += 1
+        var droppedCount = 0
+        while rows.count - droppedCount > Self.keptRows
+            || bytes - rows[droppedCount].bytes > Self.keptBytes
+        {
+            bytes -= rows[droppedCount].bytes
+            droppedCount += 1
         }
-        rows.removeFirst(gone)
+        rows.removeFirst(droppedCount)
     }
 
     /// The row with this index, counted from 0; nil if it was dropped.
     subscript(index: Int) -> Row? {
-        let place = index - (count - rows.count)
-        return rows.indices.contains(place) ? rows[place].row : nil
+        let offset = index - (count - rows.count)
+        return rows.indices.contains(offset) ? rows[offset].row : nil
     }
 }
 

@@ -3,7 +3,7 @@ import TandemIO
 /// Reads the lines of a file from any offset, with their numbers.
 struct ImportLines {
     /// The start of a line in the file.
-    struct Place: Hashable {
+    struct Location: Hashable {
         var offset: UInt64 = 0
         /// The number of the line, counted from 1.
         var line = 1
@@ -16,14 +16,14 @@ struct ImportLines {
     private var bytes: [UInt8] = []
     private var start = 0
     /// The start of the next line.
-    private(set) var place: Place
+    private(set) var location: Location
 
     /// Reads the lines from a place on; a line of more than `longest` bytes is an error.
-    init(_ file: any File, from place: Place = Place(), longest: Int = Self.longest) {
+    init(_ file: any File, from location: Location = Location(), longest: Int = Self.longest) {
         self.file = file
         self.longest = longest
-        self.place = place
-        filled = place.offset
+        self.location = location
+        filled = location.offset
     }
 
     private var filled: UInt64
@@ -59,15 +59,15 @@ struct ImportLines {
             start = 0
             guard bytes.count <= longest else {
                 throw CommandFailure(
-                    "\(file.path) line \(place.line) is longer than \(longest >> 20) MiB, the most "
+                    "\(file.path) line \(location.line) is longer than \(longest >> 20) MiB, the most "
                         + "that a row can have; split or remove the line, or check the file's line endings"
                 )
             }
             var more = try file.read(count: 1 << 16, at: filled)[...]
             filled += UInt64(more.count)
-            if place.offset == 0, bytes.isEmpty, more.starts(with: Self.byteOrderMark) {
+            if location.offset == 0, bytes.isEmpty, more.starts(with: Self.byteOrderMark) {
                 more = more.dropFirst(3)
-                place.offset = 3
+                location.offset = 3
             }
             bytes += more
             if more.isEmpty { return bytes.isEmpty ? nil : (bytes.count, 0) }
@@ -83,8 +83,8 @@ struct ImportLines {
     }
 
     private mutating func pass(_ end: Int, ending: Int) {
-        place.offset += UInt64(end + ending - start)
-        place.line += 1
+        location.offset += UInt64(end + ending - start)
+        location.line += 1
         start = min(end + ending, bytes.count)
     }
 }

@@ -45,7 +45,7 @@ struct ImportRow {
 /// A reader of the rows of a file.
 protocol ImportReader {
     /// The start of the next row.
-    var place: ImportLines.Place { get }
+    var location: ImportLines.Location { get }
     /// Returns the next row whose line satisfies a predicate, readable or not, or nil after the
     /// last one.
     ///
@@ -61,15 +61,15 @@ extension ImportReader {
 /// A reader of one JSON object per line: `{"entity": …, "values": {…}}`, or the values alone.
 struct NDJSONReader: ImportReader {
     private var lines: ImportLines
-    var place: ImportLines.Place { lines.place }
+    var location: ImportLines.Location { lines.location }
 
-    init(_ file: any File, from place: ImportLines.Place) {
-        lines = ImportLines(file, from: place)
+    init(_ file: any File, from location: ImportLines.Location) {
+        lines = ImportLines(file, from: location)
     }
 
     mutating func next(where isWanted: (_ line: Int) -> Bool) throws -> ImportRow? {
         while true {
-            let number = lines.place.line
+            let number = lines.location.line
             guard isWanted(number) else {
                 guard try lines.skip() else { return nil }
                 continue
@@ -108,13 +108,13 @@ struct NDJSONReader: ImportReader {
 struct CSVReader: ImportReader {
     private var table: CSVTable
     private let properties: Set<String>
-    var place: ImportLines.Place { table.place }
+    var location: ImportLines.Location { table.location }
 
     /// Reads the header; throws ``CommandFailure`` if it has no column names.
-    init(_ file: any File, from place: ImportLines.Place, properties: Set<String>) throws {
+    init(_ file: any File, from location: ImportLines.Location, properties: Set<String>) throws {
         table = try CSVTable(file, file.path)
         self.properties = properties
-        if place.offset > 0 { table.go(to: place) }
+        if location.offset > 0 { table.go(to: location) }
     }
 
     mutating func next(where isWanted: (_ line: Int) -> Bool) throws -> ImportRow? {

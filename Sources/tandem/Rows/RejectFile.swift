@@ -39,7 +39,7 @@ final class RejectFile {
     private var lock: AdvisoryLock?
     private var file: (any File)?
     /// Whether the file existed before this attempt.
-    private let isOthers: Bool
+    private let existedBefore: Bool
     private var end: UInt64 = 0
     /// The rejected lines by file name, which is empty for a single file.
     private var lines: [String: [Int: Judge]] = [:]
@@ -61,7 +61,7 @@ final class RejectFile {
         let wasThere = files.exists(path)
         lock = try Self.lock(path)
         // Without locks, another import may have removed its file since.
-        isOthers = wasThere && (lock != nil || files.exists(path))
+        existedBefore = wasThere && (lock != nil || files.exists(path))
         guard files.exists(path), try mapped({ try files.open(path, .read).size() }) > 0 else {
             return
         }
@@ -97,7 +97,7 @@ final class RejectFile {
 
     /// Releases the lock; removes the file if it is empty and did not exist before.
     func close() {
-        if !isOthers, lock != nil, count == 0, (try? files.open(path, .read).size()) == 0 {
+        if !existedBefore, lock != nil, count == 0, (try? files.open(path, .read).size()) == 0 {
             try? files.remove(path)
         }
         lock = nil
@@ -105,7 +105,7 @@ final class RejectFile {
 
     /// Removes the rejects of this attempt, so that the import can be started from scratch.
     func discard() throws {
-        guard !isOthers else { return }
+        guard !existedBefore else { return }
         try mapped {
             if files.exists(path) { try files.remove(path) }
             try files.syncDirectory(path.parentDirectory)
@@ -149,10 +149,10 @@ final class RejectFile {
         var lines = ImportLines(file, longest: Self.longest)
         while let line = try lines.next() {
             // The write was cut off, so no later row was sent. The row will be rejected again.
-            if Self.isBegun(line), try isCut(at: lines.place) { break }
+            if Self.isBegun(line), try isCut(at: lines.location) { break }
             let json = try? JSON(parsing: String(decoding: line, as: UTF8.self))
             guard let json, json["import"]?.string == id, record(json) else { throw foreign(json) }
-            end = lines.place.offset
+            end = lines.location.offset
         }
         try file.truncate(to: end)
         self.file = file
@@ -168,10 +168,10 @@ final class RejectFile {
     }
 
     /// Returns whether the line that ends at a place is the last one and has no line break.
-    private func isCut(at place: ImportLines.Place) throws -> Bool {
+    private func isCut(at location: ImportLines.Location) throws -> Bool {
         let file = try files.open(path, .read)
-        return try file.size() == place.offset
-            && file.read(count: 1, at: place.offset - 1) != [UInt8(ascii: "\n")]
+        return try file.size() == location.offset
+            && file.read(count: 1, at: location.offset - 1) != [UInt8(ascii: "\n")]
     }
 
     /// Returns whether a line may be the beginning of a reject.
@@ -223,7 +223,8 @@ final class RejectFile {
     private func opened() throws -> any File {
         if let file { return file }
         do throws(IOError) {
-            let opened = try files.open(path, lock == nil && !isOthers ? .createNew : .readWrite)
+            let opened = try files.open(
+                path, lock == nil && !existedBefore ? .createNew : .readWrite)
             file = opened
             return opened
         } catch {

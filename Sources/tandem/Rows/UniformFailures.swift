@@ -9,22 +9,22 @@ struct UniformFailures {
     private var reason: String?
     private(set) var count = 0
     /// Whether the import can no longer be ended, so that no further row matters.
-    private(set) var isDecided: Bool
+    private(set) var isDisabled: Bool
 
     /// Creates the check for the rows of a file or entity; with `keepsGoing`, the check never ends
     /// the import.
     init(_ keepsGoing: Bool, of name: String = "") {
-        isDecided = keepsGoing
+        isDisabled = keepsGoing
         self.name = name
     }
 
     /// Records that a row did not fail.
-    mutating func didPass() { isDecided = true }
+    mutating func didPass() { isDisabled = true }
 
     /// Records a failure; throws ``UniformFailure`` for the thousandth failure if all failures have
     /// one reason and no row has passed.
     mutating func add(_ reason: String) throws {
-        if isDecided { return }
+        if isDisabled { return }
         // The text after ", not " is the value of this row.
         let kind =
             reason.firstRange(of: ", not ").map { String(reason[..<$0.lowerBound]) } ?? reason

@@ -34,7 +34,7 @@ actor TableFile {
     /// The maximum bytes of a chunk, which bounds the memory for long rows.
     private static let chunkBytes = 1 << 20
     private var table: CSVTable
-    private let beginning: ImportLines.Place
+    private let beginning: ImportLines.Location
     private let plan: TablePlan
     private var start: Start?
     private var count = 0
@@ -49,7 +49,7 @@ actor TableFile {
         size = try mapped { try content.size() }
         plan = try TablePlan(table, columns: csv.columns, model)
         self.table = csv
-        beginning = csv.place
+        beginning = csv.location
     }
 
     /// The plan according to which rows are read.
@@ -63,7 +63,7 @@ actor TableFile {
     func checkFirst(_ failures: UniformFailures, _ rejected: Set<Int>) throws {
         var failures = failures
         table.go(to: beginning)
-        while !failures.isDecided, let record = try mapped({ try table.next() }) {
+        while !failures.isDisabled, let record = try mapped({ try table.next() }) {
             if rejected.contains(record.line) { continue }
             do throws(ImportValues.RowError) {
                 if let problem = record.problem { throw ImportValues.RowError(reason: problem) }
@@ -106,7 +106,7 @@ actor TableFile {
                 if chunk.rejects.count == Self.chunkRows { break }
             }
         }
-        chunk.offset = table.place.offset
+        chunk.offset = table.location.offset
         return chunk
     }
 
@@ -156,7 +156,7 @@ actor TableFile {
                 keys.byLink[number, default: []].append(key)
             }
         }
-        keys.offset = table.place.offset
+        keys.offset = table.location.offset
         return keys
     }
 }

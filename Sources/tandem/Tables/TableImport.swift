@@ -62,7 +62,7 @@ import TandemIO
     /// Throws ``UniformFailure`` if the first rows of a file all fail, before anything is imported.
     private func checkFirstRows(_ table: ImportMap.Table, _ file: TableFile) async throws {
         let failures = UniformFailures(keepsGoing, of: table.name)
-        guard !failures.isDecided else { return }
+        guard !failures.isDisabled else { return }
         let batch = ImportBatches.id(batchName(table))
         // If an earlier attempt inserted rows, not all rows fail.
         guard try await context.insertedRows(table.entity, policy, id: batch) == 0 else { return }

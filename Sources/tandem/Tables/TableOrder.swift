@@ -12,16 +12,16 @@ enum TableOrder {
         var sorted: [ImportMap.Table] = []
         while !open.isEmpty {
             let next = open.firstIndex { table in
-                !open.contains { leads(table, to: $0, model) }
+                !open.contains { refers(table, to: $0, model) }
             }
-            guard let next else { throw circle(open, model) }
+            guard let next else { throw cycleFailure(open, model) }
             sorted.append(open.remove(at: next))
         }
         return sorted
     }
 
     /// Returns whether rows of one file may refer to objects of another.
-    private static func leads(
+    private static func refers(
         _ table: ImportMap.Table, to other: ImportMap.Table, _ model: CompiledModel
     ) -> Bool {
         guard let entity = model.entity(named: table.entity),
@@ -33,10 +33,10 @@ enum TableOrder {
         }
     }
 
-    private static func circle(
+    private static func cycleFailure(
         _ tables: [ImportMap.Table], _ model: CompiledModel
     ) -> CommandFailure {
-        if let own = tables.first(where: { leads($0, to: $0, model) }) {
+        if let own = tables.first(where: { refers($0, to: $0, model) }) {
             return CommandFailure(
                 "\(own.name): rows of one file cannot refer to each other; remove the link",
                 code: 2)

@@ -117,7 +117,7 @@ struct TablePlan: Sendable {
         }
         for (index, link) in links.enumerated() {
             guard let key = try link.key(cells, nulls) else {
-                try link.leadNowhere()
+                try link.checkHasTarget()
                 continue
             }
             guard let targets else { continue }
@@ -236,10 +236,10 @@ extension TablePlan.Link {
     }
 
     /// Throws if a row needs a target but has none.
-    fileprivate func leadNowhere() throws(ImportValues.RowError) {
+    fileprivate func checkHasTarget() throws(ImportValues.RowError) {
         guard property.needsValue else { return }
         throw ImportValues.RowError(
-            reason: "\(property.name): \(CompiledProperty.leadsNowhere)")
+            reason: "\(property.name): \(CompiledProperty.missingObjectMessage)")
     }
 
     /// Returns whether the model allows this key for an object of the destination.

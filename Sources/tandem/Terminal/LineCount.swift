@@ -6,7 +6,7 @@ enum LineCount: Equatable {
     case last(Int)
 
     /// The number that `-n` without a value means.
-    static let usual = 10
+    static let defaultCount = 10
 
     /// Parses `all` or a number that is not negative.
     init?(argument: String) {
@@ -20,7 +20,7 @@ enum LineCount: Equatable {
     }
 
     /// Parses the value of an option; throws if it is not a count.
-    static func counted(_ argument: String) throws -> LineCount {
+    static func parse(_ argument: String) throws -> LineCount {
         guard let count = LineCount(argument: argument) else {
             throw ValidationError("-n must be a number that is not negative, or all")
         }

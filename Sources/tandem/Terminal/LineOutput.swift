@@ -43,7 +43,7 @@ final class LineOutput {
     var isClosed: Bool { StandardStream.output.isClosed }
 
     /// Updates ``isClosed`` without writing anything.
-    func noticeReader() { StandardStream.output.noticeReader() }
+    func checkReader() { StandardStream.output.checkReader() }
 
     /// Appends whole lines.
     func write(_ lines: (inout [UInt8]) -> Void) {

@@ -88,7 +88,7 @@ struct ShortOptions {
         return words.indices.map { place in
             guard ["-n", "--lines"].contains(words[place]) else { return words[place] }
             guard place + 1 < words.endIndex, isCount(words[place + 1]) else {
-                return "\(words[place])=\(LineCount.usual)"
+                return "\(words[place])=\(LineCount.defaultCount)"
             }
             return words[place]
         }

@@ -30,7 +30,7 @@ struct Style {
 
     /// The kinds of text that have a colour.
     enum Role: String {
-        case place = "2"
+        case position = "2"
         case name = "1"
         case insert = "32"
         case delete = "31"

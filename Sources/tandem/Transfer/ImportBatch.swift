@@ -60,7 +60,7 @@ final class ImportBatch: ImportedRows {
     private var line = 1
     /// The lines whose links can only be set after later rows are inserted.
     private(set) var pending: Set<Int> = []
-    var onRow: ((ImportLines.Place) -> Void)?
+    var onRow: ((ImportLines.Location) -> Void)?
     private let model: CompiledModel
 
     init(
@@ -88,7 +88,7 @@ final class ImportBatch: ImportedRows {
                 try lines.checkUnchanged(row)
                 var values = try values(of: row)
                 values.identity = Array(row.raw.utf8)
-                onRow?(reader.place)
+                onRow?(reader.location)
                 last.add((reject, row.id), bytes: values.contentBytes)
                 count += 1
                 return values

@@ -52,16 +52,16 @@ final class ImportIDs {
                 "\(path) belongs to another import; continue that import with its --id, or remove the file",
                 code: 2)
         }
-        end = lines.place.offset
+        end = lines.location.offset
         while let line = try lines.next() {
             let words = String(decoding: line, as: UTF8.self).split(separator: " ")
             // A power failure left the line incomplete, so no later row was sent.
             guard words.count == 2, let old = ObjectID(String(words[0])),
                 let number = ObjectNumber(words[1]),
-                try lines.place.offset < size || endsLine(file, size)
+                try lines.location.offset < size || endsLine(file, size)
             else { break }
             numbers[FileID(old)] = number
-            end = lines.place.offset
+            end = lines.location.offset
         }
         try file.truncate(to: end)
         self.file = file

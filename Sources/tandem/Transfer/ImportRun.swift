@@ -16,11 +16,11 @@ struct ImportSettings {
     var keepsGoing = false
 
     /// Returns a reader of the file's rows from a place on.
-    func reader(from place: ImportLines.Place) throws -> any ImportReader {
+    func reader(from location: ImportLines.Location) throws -> any ImportReader {
         let file = try RealFileSystem().open(path, .read)
         switch format {
-        case .ndjson: return NDJSONReader(file, from: place)
-        case .csv: return try CSVReader(file, from: place, properties: properties)
+        case .ndjson: return NDJSONReader(file, from: location)
+        case .csv: return try CSVReader(file, from: location, properties: properties)
         }
     }
 }
@@ -91,11 +91,11 @@ struct ImportSettings {
     /// Reads the file once, to find the entities, and to reject rows that do not fit the model
     /// without a request to the daemon.
     private func findEntities() throws {
-        var reader = try settings.reader(from: ImportLines.Place())
+        var reader = try settings.reader(from: ImportLines.Location())
         var unfit: [RejectFile.Reject] = []
         var failures = UniformFailures(settings.keepsGoing)
         while let row = try reader.next() {
-            progress.update(reader.place.offset, of: size)
+            progress.update(reader.location.offset, of: size)
             do throws(ImportValues.RowError) {
                 let entity = try entity(of: row)
                 let (values, links) = try ImportValues.read(row, of: entity, model)
@@ -139,7 +139,7 @@ struct ImportSettings {
         var batch: ImportBatch?
         try await batches.run { _ in
             let rows = ImportBatch(
-                try settings.reader(from: ImportLines.Place()), lines, entity, start,
+                try settings.reader(from: ImportLines.Location()), lines, entity, start,
                 (targets, rejects))
             rows.onRow = { [progress, size] in progress.update($0.offset, of: size) }
             batch = rows
@@ -156,7 +156,7 @@ struct ImportSettings {
     /// Returns the rows whose links are set last.
     private func pendingRows() throws -> () throws -> LinkSetting.Row? {
         guard !pending.isEmpty else { return { nil } }
-        var reader = try settings.reader(from: ImportLines.Place())
+        var reader = try settings.reader(from: ImportLines.Location())
         var open = pending.subtracting(rejects.lines())
         var removed: [Int]?
         return { [self] in

@@ -90,7 +90,7 @@ struct TopCommand: AsyncParsableCommand {
                 left -= 1
             }
             screen.draw(secondsWithoutAnswer: secondsWithoutAnswer(since: now))
-            StandardStream.output.noticeReader()
+            StandardStream.output.checkReader()
         }
     }
 

@@ -65,7 +65,7 @@ struct WatchCommand: AsyncParsableCommand {
                 try await Task.sleep(for: .milliseconds(200))
                 try view.checkFollows()
                 view.fitTerminal()
-                StandardStream.output.noticeReader()
+                StandardStream.output.checkReader()
             }
             return
         }

@@ -18,38 +18,38 @@ struct WatchScreen {
 
     /// Returns the lines to draw: the title, a summary of the last changes, and as many rows as
     /// fit, including the first changed one.
-    func lines(_ content: Content, _ news: WatchChange) -> [String] {
-        let lag = news.lagMicroseconds.map { ", shown \(Self.time($0)) after its save" } ?? ""
+    func lines(_ content: Content, _ change: WatchChange) -> [String] {
+        let lag = change.lagMicroseconds.map { ", shown \(Self.time($0)) after its save" } ?? ""
         let head = [
-            cut("\(content.title): \(content.count), position \(news.position)\(lag)"),
-            cut(Self.summary(news.lines)),
+            cut("\(content.title): \(content.count), position \(change.position)\(lag)"),
+            cut(Self.summary(change.lines)),
         ]
         let places = Self.places(content)
         let room = max(1, height - head.count - 2)
-        let marks = news.marks
+        let marks = change.marks
         guard places.count > room else { return head + places.map { line($0, content, marks) } }
-        let changed = news.firstPath.flatMap { path in places.firstIndex { $0 == .row(path) } }
+        let changed = change.firstPath.flatMap { path in places.firstIndex { $0 == .row(path) } }
         let start = Self.start(of: room, in: places.count, showing: changed)
         let end = start + room
         return head + places[start..<end].map { line($0, content, marks) }
             + [cut("\(start) lines above, \(places.count - end) below")]
     }
 
-    private enum Place: Equatable {
+    private enum ScreenLine: Equatable {
         case section(String)
         case row(ResultsIndexPath)
     }
 
     /// Returns the content of each line of the whole list.
-    private static func places(_ content: Content) -> [Place] {
+    private static func places(_ content: Content) -> [ScreenLine] {
         content.sections.enumerated().flatMap { index, section in
-            (content.hasSections ? [Place.section(section.name)] : [])
+            (content.hasSections ? [ScreenLine.section(section.name)] : [])
                 + (0..<section.rows).map { .row(ResultsIndexPath(section: index, item: $0)) }
         }
     }
 
     private func line(
-        _ place: Place, _ content: Content, _ marks: [ObjectNumber: String]
+        _ place: ScreenLine, _ content: Content, _ marks: [ObjectNumber: String]
     ) -> String {
         switch place {
         case .section(let name): return style.paint(cut(name), .name)
@@ -71,9 +71,9 @@ struct WatchScreen {
         mark == "+" ? .insert : mark == "●" ? .update : .touch
     }
 
-    private static func summary(_ news: [String]) -> String {
-        guard let last = news.last else { return "" }
-        return news.count == 1 ? last : "\(last) (and \(news.count - 1) more)"
+    private static func summary(_ change: [String]) -> String {
+        guard let last = change.last else { return "" }
+        return change.count == 1 ? last : "\(last) (and \(change.count - 1) more)"
     }
 
     private static func time(_ microseconds: Int64) -> String {

@@ -17,7 +17,7 @@ import TandemIO
     private var controller: FetchedResultsController<ManagedObject>?
     private var lagAskedAt: UInt64 = 0
     /// The content of the terminal, and the size for which it was drawn.
-    private var shown: (news: WatchChange, size: (columns: Int, rows: Int))?
+    private var shown: (latestChange: WatchChange, size: (columns: Int, rows: Int))?
     /// The error after which the list is no longer updated.
     private(set) var failure: CommandFailure?
 
@@ -97,15 +97,15 @@ import TandemIO
 
     private func changed(_ change: ControllerChange) {
         guard let controller, !change.change.isEmpty else { return }
-        var news = WatchChange(change, rows: rows(of: change, controller))
-        news.sectionNames = controller.sections.map(\.name)
-        if isTerminal || isJSON { news.lagMicroseconds = lag(change.position.number) }
+        var latestChange = WatchChange(change, rows: rows(of: change, controller))
+        latestChange.sectionNames = controller.sections.map(\.name)
+        if isTerminal || isJSON { latestChange.lagMicroseconds = lag(change.position.number) }
         if isTerminal {
-            draw(controller, news)
+            draw(controller, latestChange)
         } else if isJSON {
-            lines.line(news.json.text)
+            lines.line(latestChange.json.text)
         } else {
-            news.lines.forEach(lines.line)
+            latestChange.lines.forEach(lines.line)
         }
     }
 
@@ -163,16 +163,18 @@ import TandemIO
     /// Draws the list again if the terminal's size has changed.
     func fitTerminal() {
         guard let controller, let shown, shown.size != Self.terminalSize else { return }
-        draw(controller, shown.news)
+        draw(controller, shown.latestChange)
     }
 
     private static var terminalSize: (columns: Int, rows: Int) {
         ThisProcess.terminalSize(StandardStream.output.descriptor) ?? (80, 24)
     }
 
-    private func draw(_ controller: FetchedResultsController<ManagedObject>, _ news: WatchChange) {
+    private func draw(
+        _ controller: FetchedResultsController<ManagedObject>, _ latestChange: WatchChange
+    ) {
         let size = Self.terminalSize
-        shown = (news, size)
+        shown = (latestChange, size)
         let sections = controller.sections.map { ($0.name, $0.numberOfObjects) }
         let hasSections = request.section != nil
         let content = WatchScreen.Content(
@@ -182,7 +184,7 @@ import TandemIO
             hasSections: hasSections, sections: sections
         ) { path in self.row(controller, path) }
         let body = WatchScreen(style: style, width: size.columns, height: size.rows)
-            .lines(content, news)
+            .lines(content, latestChange)
         let screen = body.map { PlainSymbols.shown($0) + "\u{1b}[K\r\n" }.joined()
         StandardStream.output.write("\u{1b}[H" + screen + "\u{1b}[J")
     }

@@ -86,7 +86,7 @@ import Testing
         #expect(try position(resumed) == cursor + 1)
     }
 
-    @Test(.enabled(if: KilledSaverTests.isThere, "strace is not installed or may not trace"))
+    @Test(.enabled(if: KilledSaverTests.isInstalled, "strace is not installed or may not trace"))
     func `a signal waits for a disk that takes long to record the cursor`() throws {
         try place.serve()
         try place.saveNotes(20)

@@ -331,7 +331,7 @@ import Testing
         #expect(FileManager.default.fileExists(atPath: path + ".rejects"))
     }
 
-    @Test(.enabled(if: KilledSaverTests.isThere, "strace is not installed or may not trace"))
+    @Test(.enabled(if: KilledSaverTests.isInstalled, "strace is not installed or may not trace"))
     func `an import on a file system without locks warns and continues`() throws {
         try place.install(Self.model)
         func unlocked(_ arguments: String...) throws -> CommandRun {
@@ -359,7 +359,7 @@ import Testing
         #expect(try tandem("count", "Team").output == "3\n")
     }
 
-    @Test(.enabled(if: KilledSaverTests.isThere, "strace is not installed or may not trace"))
+    @Test(.enabled(if: KilledSaverTests.isInstalled, "strace is not installed or may not trace"))
     func
         `law 3: an import whose list of ids can't be read reports it and leaves the list unchanged`()
         throws

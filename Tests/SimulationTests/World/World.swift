@@ -95,8 +95,8 @@ final class World {
         settings.segmentBytes = traits.isFat ? 256 << 10 : [8, 12, 20, 64][chance.below(4)] << 10
         settings.salt = UInt32(truncatingIfNeeded: chance.next())
         if chance.percent(40) { settings.limits.ringTransactions = chance.number(1...12) }
-        // The result is unused, but without this draw the seeds of `FoundTests` would make other
-        // worlds.
+        // The result is unused, but without this draw the seeds of `RegressionTests` would make
+        // other worlds.
         _ = chance.percent(30)
         if traits.hasBatches { settings.batchObjects = 1 + Int(traits.savesKept % 3) }
         if slices.percent(40) { settings.limits.sliceReads = slices.number(1...6) }

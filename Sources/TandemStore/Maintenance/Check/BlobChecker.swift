@@ -44,7 +44,7 @@ struct BlobChecker {
     ) throws(StoreError) {
         let expected = countsByHash[key] ?? 0
         if expected == 0, try graph.get(.blobs, key) == nil {
-            return stray(.blobUses, key, "the counted content does not exist", &report)
+            return reportStray(.blobUses, key, "the counted content does not exist", &report)
         }
         let uses = value.withUnsafeBytes { BlobUses($0) }
         guard let uses, uses.count == expected else {
@@ -83,7 +83,7 @@ struct BlobChecker {
         }
         let isCounted = try graph.get(.blobUses, key) != nil
         guard !isRight || !isCounted else { return }
-        stray(
+        reportStray(
             .blobs, key, "no row and no count refer to the content, or its hash is wrong", &report)
     }
 
@@ -97,10 +97,11 @@ struct BlobChecker {
         {
             return
         }
-        stray(.unusedBlobs, key, "the content is not unused, or not since this position", &report)
+        reportStray(
+            .unusedBlobs, key, "the content is not unused, or not since this position", &report)
     }
 
-    private func stray(
+    private func reportStray(
         _ table: StoreTable, _ key: [UInt8], _ message: String, _ report: inout StoreReport
     ) {
         report.add(StoreFinding(.strayBlob, table, key, message, [.delete(table, key: key)]))

@@ -20,12 +20,12 @@ struct ConsumerChecker {
                     .badValue, .consumers, key, message, [.delete(.consumers, key: key)]))
         }
         guard consumer.acknowledged > graph.position else { return }
-        var mended = consumer
-        mended.acknowledged = graph.position
+        var repaired = consumer
+        repaired.acknowledged = graph.position
         report.add(
             StoreFinding(
                 .futureConsumer, .consumers, key,
                 "consumer \(consumer.name) acknowledged \(consumer.acknowledged), but the store is "
-                    + "at \(graph.position)", [.put(.consumers, key: key, value: mended.value)]))
+                    + "at \(graph.position)", [.put(.consumers, key: key, value: repaired.value)]))
     }
 }

@@ -57,16 +57,16 @@ struct DerivedChecker {
             !held.contains(where: { $0.outside != nil })
         else { return [] }
         let (object, row) = (stored.object, stored.row)
-        let mended = row.replacing(wrong, in: entity, version: row.modelVersion)
+        let repaired = row.replacing(wrong, in: entity, version: row.modelVersion)
         let version = withUnsafeBytes(of: stored.version.littleEndian) { Array($0) }
         var repairs: [StoreFinding.Repair] = [
-            .put(.rows, key: StoreKey.row(object), value: version + mended.bytes)
+            .put(.rows, key: StoreKey.row(object), value: version + repaired.bytes)
         ]
         for index in entity.indexes
         where !index.mask.intersection(PropertyMask(wrong.map(\.slot))).isEmpty {
             let (old, new) = (
                 StoreKey.index(index, row, entity, object.number),
-                StoreKey.index(index, mended, entity, object.number)
+                StoreKey.index(index, repaired, entity, object.number)
             )
             repairs.append(.delete(.indexes, key: old))
             repairs.append(.put(.indexes, key: new, value: StoreKey.tag(object.tag)))

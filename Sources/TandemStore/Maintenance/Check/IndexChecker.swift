@@ -45,7 +45,8 @@ struct IndexChecker {
         _ key: [UInt8], _ value: [UInt8], _ report: inout StoreReport
     ) throws(StoreError) {
         guard key.count >= 10, value.count == 2 else {
-            return stray(.badKey, .indexes, key, nil, nil, "the key is not an index entry", &report)
+            return reportStray(
+                .badKey, .indexes, key, nil, nil, "the key is not an index entry", &report)
         }
         let (id, number, tag) = (
             key.withUnsafeBytes { $0.bigEndian(0, as: UInt16.self) },
@@ -57,14 +58,14 @@ struct IndexChecker {
             let index = entity.indexes.first(where: { $0.id == id })
         else {
             let message = "the model has no such index"
-            return stray(.strayIndexEntry, .indexes, key, object, nil, message, &report)
+            return reportStray(.strayIndexEntry, .indexes, key, object, nil, message, &report)
         }
         if let row = try graph.row(object),
             StoreKey.index(id, StoreKey.tuple(index, row, entity), number) == key
         {
             return
         }
-        stray(
+        reportStray(
             .strayIndexEntry, .indexes, key, object, Self.names(index),
             "no such object has these values", &report)
     }
@@ -73,7 +74,8 @@ struct IndexChecker {
         _ key: [UInt8], _ value: [UInt8], _ report: inout StoreReport
     ) throws(StoreError) {
         guard key.count == 18, value.count == 10 else {
-            return stray(.badKey, .unique, key, nil, nil, "the key is not a unique key", &report)
+            return reportStray(
+                .badKey, .unique, key, nil, nil, "the key is not a unique key", &report)
         }
         let id = key.withUnsafeBytes { $0.bigEndian(0, as: UInt16.self) }
         let object = Self.reference(value)
@@ -81,10 +83,10 @@ struct IndexChecker {
             let index = entity.uniqueness.first(where: { $0.id == id })
         else {
             let message = "the model has no such uniqueness constraint"
-            return stray(.strayUniqueKey, .unique, key, object, nil, message, &report)
+            return reportStray(.strayUniqueKey, .unique, key, object, nil, message, &report)
         }
         guard try holder(value, of: key, index) == nil else { return }
-        stray(
+        reportStray(
             .strayUniqueKey, .unique, key, object, Self.names(index),
             "no such object has these values", &report)
     }
@@ -103,7 +105,7 @@ struct IndexChecker {
         return object
     }
 
-    private func stray(
+    private func reportStray(
         _ kind: StoreFinding.Kind, _ table: StoreTable, _ key: [UInt8],
         _ object: ObjectReference?, _ property: String?, _ message: String,
         _ report: inout StoreReport

@@ -11,7 +11,7 @@ struct LinkChecker {
         _ key: [UInt8], _ value: [UInt8], _ report: inout StoreReport
     ) throws(StoreError) {
         guard key.count == 18, value.count >= 2 else {
-            return stray(.badKey, key, nil, "the key is not a link", &report)
+            return reportStray(.badKey, key, nil, "the key is not a link", &report)
         }
         let parts = key.withUnsafeBytes {
             (
@@ -21,15 +21,17 @@ struct LinkChecker {
         }
         guard let (owners, property) = graph.relationships[parts.link],
             let relationship = property.relationship
-        else { return stray(.strayLink, key, nil, "the model has no such relationship", &report) }
+        else {
+            return reportStray(.strayLink, key, nil, "the model has no such relationship", &report)
+        }
         guard let owner = try graph.object(parts.owner, in: owners.tag) else {
-            return stray(
+            return reportStray(
                 .strayLink, key, nil, "object \(parts.owner) is not of the entity \(owners.name)",
                 &report)
         }
         guard let member = try graph.object(parts.member, in: relationship.destination) else {
             let message = "the member, object \(parts.member), does not exist"
-            return stray(.strayLink, key, (owner, property), message, &report)
+            return reportStray(.strayLink, key, (owner, property), message, &report)
         }
         let isMutual =
             relationship.inverseToMany
@@ -37,7 +39,7 @@ struct LinkChecker {
             : try refers(member, to: owner, relationship)
         guard isMutual else {
             let message = "\(graph.id(member)?.description ?? "?") does not refer to the object"
-            return stray(.strayLink, key, (owner, property), message, &report)
+            return reportStray(.strayLink, key, (owner, property), message, &report)
         }
         checkRank(key, value, (owner, property), relationship, &report)
         guard value.prefix(2) != StoreKey.tag(member.tag)[...] else { return }
@@ -106,7 +108,7 @@ struct LinkChecker {
             ? [] : [.put(.links, key: key, value: StoreKey.tag(member.tag))]
     }
 
-    private func stray(
+    private func reportStray(
         _ kind: StoreFinding.Kind, _ key: [UInt8],
         _ place: (owner: ObjectReference, property: CompiledProperty)?, _ message: String,
         _ report: inout StoreReport

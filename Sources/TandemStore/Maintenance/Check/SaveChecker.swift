@@ -23,12 +23,13 @@ struct SaveChecker {
         _ key: [UInt8], _ value: [UInt8], _ report: inout StoreReport
     ) throws(StoreError) {
         guard let saved = try? IdempotencyRecord(bytes: value), key.count >= 4 else {
-            return loose(.badValue, .saves, key, "the answer to a save cannot be read", &report)
+            return reportLoose(
+                .badValue, .saves, key, "the answer to a save cannot be read", &report)
         }
         guard saved.position > 0 || !saved.wrote, saved.position <= graph.position else {
             let message =
                 "the save has position \(saved.position), but the store is at \(graph.position)"
-            return loose(.looseSave, .saves, key, message, &report)
+            return reportLoose(.looseSave, .saves, key, message, &report)
         }
         let position = StoreKey.number(saved.position)
         let isFound =
@@ -47,7 +48,8 @@ struct SaveChecker {
         _ key: [UInt8], _ value: [UInt8], _ report: inout StoreReport
     ) throws(StoreError) {
         guard key.count == 8 else {
-            return loose(.badKey, .saveOrder, key, "the key has \(key.count) bytes, not 8", &report)
+            return reportLoose(
+                .badKey, .saveOrder, key, "the key has \(key.count) bytes, not 8", &report)
         }
         try checkSave(value, isAt: key, wrote: true, .saveOrder, key, &report)
     }
@@ -55,7 +57,7 @@ struct SaveChecker {
     func checkUnchanged(_ key: [UInt8], _ report: inout StoreReport) throws(StoreError) {
         guard key.count > 8 else {
             let message = "the key has \(key.count) bytes, not more than 8"
-            return loose(.badKey, .unchanged, key, message, &report)
+            return reportLoose(.badKey, .unchanged, key, message, &report)
         }
         let (position, save) = (Array(key.prefix(8)), Array(key.dropFirst(8)))
         try checkSave(save, isAt: position, wrote: false, .unchanged, key, &report)
@@ -72,12 +74,12 @@ struct SaveChecker {
         {
             return
         }
-        loose(
+        reportLoose(
             .looseSave, table, key, "position \(number) refers to a save that does not exist",
             &report)
     }
 
-    private func loose(
+    private func reportLoose(
         _ kind: StoreFinding.Kind, _ table: StoreTable, _ key: [UInt8], _ message: String,
         _ report: inout StoreReport
     ) {

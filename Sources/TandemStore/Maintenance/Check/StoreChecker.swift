@@ -22,7 +22,7 @@ struct StoreChecker {
     ) throws(StoreError) {
         self.store = store
         self.progress = KeyProgress(
-            of: try store.current.count(Self.walked.map { store.tables[$0] }), progress)
+            of: try store.current.count(Self.checkedTables.map { store.tables[$0] }), progress)
         graph = try CheckedGraph(store)
         rows = RowChecker(graph)
         numbers = NumberChecker(graph)
@@ -35,7 +35,7 @@ struct StoreChecker {
     }
 
     /// The tables in the order of their scans.
-    private static let walked: [StoreTable] = [
+    private static let checkedTables: [StoreTable] = [
         .rows, .numbers, .links, .indexes, .unique, .saves, .saveOrder, .unchanged, .blobUses,
         .blobs, .unusedBlobs, .consumers,
     ]
@@ -67,7 +67,8 @@ struct StoreChecker {
         SaveChecker(graph).checkFloor(store.saveFloor, &report)
         progress.end()
         assert(
-            Set(report.walked.keys) == Set(Self.walked), "Every table with checks was scanned.")
+            Set(report.keysRead.keys) == Set(Self.checkedTables),
+            "Every table with checks was scanned.")
         return report
     }
 
@@ -112,7 +113,7 @@ struct StoreChecker {
         _ table: StoreTable,
         _ body: ([UInt8], [UInt8], inout StoreChecker) throws(StoreError) -> Void
     ) throws(StoreError) {
-        assert(report.walked[table] == nil, "Each table is scanned once.")
+        assert(report.keysRead[table] == nil, "Each table is scanned once.")
         var count = 0
         let graph = graph
         try graph.scan(table) { (key, value) throws(StoreError) in
@@ -120,7 +121,7 @@ struct StoreChecker {
             progress.step()
             try body(key, value, &self)
         }
-        report.walked[table] = count
+        report.keysRead[table] = count
     }
 }
 

@@ -131,7 +131,7 @@ package struct StoreReport: Hashable, Sendable {
     /// The number of findings, including those beyond ``findingsKept``.
     package internal(set) var found = 0
     /// The number of keys read in each table.
-    package internal(set) var walked: [StoreTable: Int] = [:]
+    package internal(set) var keysRead: [StoreTable: Int] = [:]
 
     /// Whether there were no findings.
     package var isClean: Bool { found == 0 }

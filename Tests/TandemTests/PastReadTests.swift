@@ -6,7 +6,7 @@ import Testing
 @testable import Tandem
 
 /// Fetches at an earlier position.
-@MainActor @Suite struct LookBackTests {
+@MainActor @Suite struct PastReadTests {
     private let sorted = FetchRequest(entity: "Content", sort: ["bucket.name", "size"])
 
     @Test func `law 6: a fetch at a position returns what a fetch made there returned`()

@@ -20,7 +20,7 @@ private struct Name: ObjectValue, Equatable {
 }
 
 /// Chunked answers whose values are made while later chunks are still to come.
-@MainActor @Suite(.serialized) struct ValuesInPartsTests {
+@MainActor @Suite(.serialized) struct ChunkedValuesTests {
     /// Returns a daemon that sends answers in chunks of one row.
     private func daemon() throws -> EmbeddedDaemon {
         var configuration = DaemonConfiguration.inMemory()

@@ -10,7 +10,7 @@ import TandemStore
 /// - `retention`: the policy, its counters, and the time of its next run.
 /// - `maintenance`, `housekeeping`: the checks after checkpoints, and their rate limit.
 /// - `holders`: the sessions that read as consumers, for which the journal is kept.
-final class JournalCare {
+final class JournalMaintenance {
     let committer: Committer
     let clock: any Clock
     let log: DaemonLog
@@ -87,7 +87,7 @@ final class JournalCare {
 
     /// Whether a run without a checkpoint is due.
     var isRetentionDue: Bool {
-        retention.nextLook.map { $0 <= clock.monotonicNanoseconds } ?? false
+        retention.nextRetry.map { $0 <= clock.monotonicNanoseconds } ?? false
     }
 
     /// Schedules retention now that a pin, reset or session no longer holds segments.

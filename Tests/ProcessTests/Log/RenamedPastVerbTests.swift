@@ -6,7 +6,7 @@ import Testing
 /// `blame`, `show`, `diff` and `history` over renames of entities and properties.
 ///
 /// Everything is found under its current name.
-@Suite @MainActor struct RenamedLookingBackTests {
+@Suite @MainActor struct RenamedPastVerbTests {
     let story: ModelStory
 
     init() throws { story = try ModelStory(Self.models) }

@@ -7,7 +7,7 @@ import Testing
 @testable import TandemDaemon
 
 /// Large answers, sent in chunks; other clients are served in between.
-@Suite(.ownThread) struct AnswerPartTests {
+@Suite(.ownThread) struct AnswerChunkTests {
     /// Returns a bench with nodes whose daemon sends each node as a chunk.
     private func bench(_ count: UInt64 = 30, chunkBytes: Int = 1) throws -> EngineBench {
         var limits = DaemonLimits()

@@ -5,7 +5,7 @@ import Testing
 @testable import Tandem
 
 /// Observers of saves whose predicate's property a model change removes.
-@MainActor @Suite struct UnfitObserverTests {
+@MainActor @Suite struct ObserverModelChangeTests {
     private let fixture: Fixture
     private let other: PersistentContainer
     private let container: PersistentContainer

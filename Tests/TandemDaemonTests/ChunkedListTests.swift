@@ -6,7 +6,7 @@ import Testing
 @testable import TandemDaemon
 
 /// Long lists found with an index: the first chunk is sent while the rest is sorted.
-@Suite(.ownThread) struct ListInPartsTests {
+@Suite(.ownThread) struct ChunkedListTests {
     private static let model = Model {
         Entity("Folder") {
             Attribute("name", .string)

@@ -2,9 +2,9 @@ import TandemIO
 
 /// An iterator over the batches of a journal, which continues across segments and after damage.
 ///
-/// The owner holds the position of the next entry; the finder advances it past data that can't be
+/// The owner holds the position of the next entry; the iterator advances it past data that can't be
 /// read.
-struct BatchFinder {
+struct BatchIterator {
     /// The outcome of an attempt to reach the next batch.
     enum Step {
         case batch(BatchHeader)
@@ -18,7 +18,7 @@ struct BatchFinder {
     private let index: JournalIndex
     private let indexes: SegmentIndexes?
     /// Whether the reader belongs to the writer's process, which has recovered the log.
-    private let isBesideWriter: Bool
+    private let sharesWriterProcess: Bool
     /// The segment being read; nil before it is opened.
     private(set) var segment: SegmentFile?
     /// The offset of the next batch in the segment.
@@ -36,13 +36,13 @@ struct BatchFinder {
 
     init(
         directory: String, fileSystem: any FileSystem, index: JournalIndex,
-        indexes: SegmentIndexes?, isBesideWriter: Bool
+        indexes: SegmentIndexes?, sharesWriterProcess: Bool
     ) {
         self.directory = directory
         self.fileSystem = fileSystem
         self.index = index
         self.indexes = indexes
-        self.isBesideWriter = isBesideWriter
+        self.sharesWriterProcess = sharesWriterProcess
     }
 
     /// The position after the last batch passed; nil if unknown.
@@ -221,7 +221,7 @@ struct BatchFinder {
             return try skip(segment, following, "zeros in place of batches", &position)
         }
         let before = chain
-        let step = try open(following, following: try segmentBehind(following), &position)
+        let step = try open(following, following: try nextSegment(after: following), &position)
         if case .again = step, let before, let opened = self.segment,
             before != Chain(startOf: opened.header)
         {
@@ -239,7 +239,7 @@ struct BatchFinder {
         reopened = false
         // A reader with a tail belongs to the daemon, whose recovery has already searched for lost
         // batches.
-        if !isBesideWriter, !searchedTail {
+        if !sharesWriterProcess, !searchedTail {
             searchedTail = true
             return try skip(segment, nil, "zeros in place of batches", &position)
         }
@@ -247,7 +247,7 @@ struct BatchFinder {
         return .tail
     }
 
-    private func segmentBehind(_ first: UInt64) throws(JournalError) -> UInt64? {
+    private func nextSegment(after first: UInt64) throws(JournalError) -> UInt64? {
         if let known = known(holding: first) { return known.upperBound }
         return try JournalDirectory.segments(in: directory, fileSystem).first { $0 > first }
     }

@@ -11,7 +11,7 @@ import Testing
 @testable import TandemDaemon
 
 /// Lists made from the chunks of an answer while later chunks are still to come.
-@MainActor @Suite(.serialized) struct ListsInPartsTests {
+@MainActor @Suite(.serialized) struct ChunkedListFetchTests {
     /// Returns a fake daemon with contents of these names, which sends one object per chunk, and a
     /// context that receives placements.
     private func fake(_ names: [String]) throws -> (FakeDaemon, ManagedObjectContext) {

@@ -10,7 +10,7 @@ import Testing
 
 /// `tandem check`, `dump`, `rebuild`, `backup` and `restore` as run from a shell, on a real
 /// daemon's directory.
-@Suite(.ownThread, .serialized) struct CareTests {
+@Suite(.ownThread, .serialized) struct MaintenanceTests {
     let place: Place
     let files = RealFileSystem()
     var backup: String { place.path + "/backup" }

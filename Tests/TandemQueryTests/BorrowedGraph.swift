@@ -3,7 +3,7 @@ import TandemQuery
 
 /// A graph whose rows are borrowed from a page that is overwritten immediately, so that no read
 /// value may point into it.
-struct LentGraph: GraphReader {
+struct BorrowedGraph: GraphReader {
     let graph: Graph
 
     func row(of object: ObjectReference) -> RowLookup { .unknown }
@@ -16,14 +16,14 @@ struct LentGraph: GraphReader {
 
     func withRow(of object: ObjectReference, _ body: (BorrowedRow) -> Void) {
         switch graph.row(of: object) {
-        case .row(let row): Self.lend(row) { body(.row($0)) }
+        case .row(let row): Self.borrow(row) { body(.row($0)) }
         case .missing: body(.missing)
         case .unknown: body(.unknown)
         }
     }
 
     /// Calls `body` with a borrowed row at an odd address, and overwrites the row afterwards.
-    static func lend<Result>(_ row: Row, _ body: (RowView) -> Result) -> Result {
+    static func borrow<Result>(_ row: Row, _ body: (RowView) -> Result) -> Result {
         let page = UnsafeMutableRawBufferPointer.allocate(
             byteCount: row.bytes.count + 16, alignment: 16)
         defer { page.deallocate() }

@@ -8,7 +8,7 @@ import Testing
 @testable import TandemDaemon
 
 /// Reads of the past, compared with the results of the same reads at that time.
-@Suite(.ownThread) struct LookBackTests {
+@Suite(.ownThread) struct PastReadTests {
     /// The results at a position.
     private struct Moment {
         let position: UInt64

@@ -1,7 +1,7 @@
 import Tandem
 
 /// A random request, with its SQL form and its direct evaluation.
-struct OracleQuestion {
+struct OracleRequest {
     /// A sort key.
     struct Key {
         var path: [OracleWorld.Link]
@@ -26,17 +26,17 @@ struct OracleQuestion {
         let entity = world.entities.randomElement(using: &world.random) ?? "Sub"
         self.entity = entity
         var parts = (0..<Int.random(in: 0...3, using: &world.random)).map { _ in
-            OracleQuestion.condition(entity, &world, depth: 2)
+            OracleRequest.condition(entity, &world, depth: 2)
         }
         if Int.random(in: 0..<3, using: &world.random) == 0 {
-            parts.append(OracleQuestion.either(entity, &world))
+            parts.append(OracleRequest.either(entity, &world))
         }
         if Int.random(in: 0..<4, using: &world.random) == 0 {
-            parts.append(OracleQuestion.unique(entity, &world))
+            parts.append(OracleRequest.unique(entity, &world))
         }
         condition = parts.isEmpty ? nil : parts.count == 1 ? parts[0] : .and(parts)
         sort = (0..<Int.random(in: 0...3, using: &world.random)).map { _ in
-            let (path, name, type) = OracleQuestion.column(entity, &world, hops: 1)
+            let (path, name, type) = OracleRequest.column(entity, &world, hops: 1)
             let selector =
                 type == .string
                 ? SortKey.Selector.allCases.randomElement(using: &world.random) : nil
@@ -228,7 +228,7 @@ struct OracleQuestion {
     }
 }
 
-extension OracleQuestion.Key {
+extension OracleRequest.Key {
     /// Returns the value by which an object is sorted.
     func value(_ number: UInt64, _ world: OracleWorld) -> Value {
         let value = OracleCondition.value(number, path, name, world)

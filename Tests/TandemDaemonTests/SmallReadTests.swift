@@ -7,7 +7,7 @@ import Testing
 @testable import TandemDaemon
 
 /// The bound on the cost of reads on the daemon's thread, including members and related rows.
-@Suite(.ownThread) struct LittleReadTests {
+@Suite(.ownThread) struct SmallReadTests {
     /// Returns a daemon with nodes in one group, and this bound on little reads.
     private func bench(nodes count: Int = 100, work: Int) throws -> EngineBench {
         let bench = try EngineBench.ofReaders()

@@ -4,7 +4,7 @@ import TandemIO
 import Testing
 
 /// `show`, `blame` and `diff` over a migration, whose changes to objects are in no transaction.
-@Suite @MainActor struct MigratedLookingBackTests {
+@Suite @MainActor struct MigratedPastVerbTests {
     let story: ModelStory
 
     init() throws { story = try ModelStory(Self.models) }

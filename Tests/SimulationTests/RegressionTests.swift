@@ -3,7 +3,7 @@ import Testing
 
 /// Regression tests: seeds of worlds in which defects were found, recorded before clients read the
 /// past.
-@Suite(.ownThread) struct FoundTests {
+@Suite(.ownThread) struct RegressionTests {
     /// A save names properties by slot, so it has to name the model of the slots.
     ///
     /// A save in flight during a model change was applied under the new model: its values were

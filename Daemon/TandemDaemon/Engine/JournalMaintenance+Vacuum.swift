@@ -5,7 +5,7 @@ import TandemStore
 import TandemWire
 
 /// Removal of segments on request.
-extension JournalCare {
+extension JournalMaintenance {
     /// Removes the requested segments; segments that a reader still needs are kept unless the
     /// request forces their removal.
     ///
@@ -27,7 +27,7 @@ extension JournalCare {
             floors: holders.map(\.position), now: clock.wallMicroseconds)
         let limit = request.isDryRun ? Int.max : DaemonLimits.trimmedSegments
         let plan = plan(Vacuum(request), state, limit: limit)
-        if !request.isDryRun, plan.goes.segments > 0 { try trim(plan.goes) }
+        if !request.isDryRun, plan.removal.segments > 0 { try trim(plan.removal) }
         return VacuumAnswer(plan, of: state.segments, holders)
     }
 
@@ -82,11 +82,11 @@ extension VacuumAnswer {
     init(_ plan: VacuumPlan, of segments: [JournalSegment], _ holders: [RetentionHolder]) {
         let bytes = segments.reduce(0) { $0 + $1.bytes }
         self.init(
-            first: segments.first?.first ?? 1, trimBelow: plan.goes.trimBelow,
-            segments: UInt32(clamping: plan.goes.segments),
-            bytes: plan.goes.bytes,
-            keptSegments: UInt32(clamping: segments.count - plan.goes.segments),
-            keptBytes: bytes - plan.goes.bytes, isMore: plan.isMore,
+            first: segments.first?.first ?? 1, trimBelow: plan.removal.trimBelow,
+            segments: UInt32(clamping: plan.removal.segments),
+            bytes: plan.removal.bytes,
+            keptSegments: UInt32(clamping: segments.count - plan.removal.segments),
+            keptBytes: bytes - plan.removal.bytes, isMore: plan.isMore,
             holders: zip(holders, plan.held).compactMap { holder, held in
                 guard held > 0 else { return nil }
                 var holder = holder

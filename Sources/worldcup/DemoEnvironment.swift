@@ -4,7 +4,7 @@ import TandemIO
 
 /// The temporary store and the processes of the demo; ``close()`` ends the processes and removes
 /// the store.
-final class Stage {
+final class DemoEnvironment {
     /// The directory that contains the store, the socket and the report.
     let directory: String
     private let signals: SignalSource

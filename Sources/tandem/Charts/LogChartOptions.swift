@@ -1,7 +1,7 @@
 import ArgumentParser
 
 /// The options that count or draw transactions instead of printing them.
-struct LogPictureOptions: ParsableArguments {
+struct LogChartOptions: ParsableArguments {
     @Option(
         name: .customLong("stats"), defaultAsFlag: StatisticArgument.unnamed, parsing: .next,
         help: ArgumentHelp("Count by entity, author, property or size.", valueName: "by"),

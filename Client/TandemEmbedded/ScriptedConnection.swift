@@ -3,7 +3,7 @@ import TandemModel
 import TandemWire
 
 /// A connection of a scripted transport: two threads that forward messages, one in each direction.
-final class ScriptedLine: Sendable {
+final class ScriptedConnection: Sendable {
     private struct State {
         var isOver = false
         var isHolding = false
@@ -16,7 +16,7 @@ final class ScriptedLine: Sendable {
     private let client: Socket
     private let daemon: Socket
     private let fate: @Sendable () -> ScriptedTransport.Fate
-    private let countQuestion: @Sendable () -> Void
+    private let countReadRequest: @Sendable () -> Void
     /// The state of the line.
     ///
     /// The lock is also held during writes to the client, so that messages stay complete and in
@@ -25,22 +25,26 @@ final class ScriptedLine: Sendable {
 
     init(
         client: Socket, daemon: Socket, fate: @escaping @Sendable () -> ScriptedTransport.Fate,
-        countQuestion: @escaping @Sendable () -> Void
+        countReadRequest: @escaping @Sendable () -> Void
     ) {
         self.client = client
         self.daemon = daemon
         self.fate = fate
-        self.countQuestion = countQuestion
+        self.countReadRequest = countReadRequest
     }
 
     var isOver: Bool { state.withLock { $0.isOver } }
 
     func start() throws {
         _ = try KernelThread.start(name: "script up") { [self] in
-            carry(from: client) { (envelope: Envelope<ClientMessage>) in try ask(envelope) }
+            forward(from: client) { (envelope: Envelope<ClientMessage>) in
+                try handleRequest(envelope)
+            }
         }
         _ = try KernelThread.start(name: "script down") { [self] in
-            carry(from: daemon) { (envelope: Envelope<DaemonMessage>) in try answer(envelope) }
+            forward(from: daemon) { (envelope: Envelope<DaemonMessage>) in
+                try handleAnswer(envelope)
+            }
         }
     }
 
@@ -62,8 +66,8 @@ final class ScriptedLine: Sendable {
     }
 
     /// Forwards messages until one side closes or a message ends the connection.
-    private func carry<Message>(
-        from source: Socket, _ take: (Envelope<Message>) throws -> Bool
+    private func forward<Message>(
+        from source: Socket, _ handle: (Envelope<Message>) throws -> Bool
     ) {
         defer { end() }
         var decoder = FrameDecoder<Message>()
@@ -74,7 +78,7 @@ final class ScriptedLine: Sendable {
             decoder.append(Array(buffer[..<count]))
             do {
                 while let envelope = try decoder.next() {
-                    guard try take(envelope) else { return }
+                    guard try handle(envelope) else { return }
                 }
             } catch {
                 return
@@ -83,7 +87,7 @@ final class ScriptedLine: Sendable {
     }
 
     /// Handles a message from the client; returns false to end the connection.
-    private func ask(_ envelope: Envelope<ClientMessage>) throws -> Bool {
+    private func handleRequest(_ envelope: Envelope<ClientMessage>) throws -> Bool {
         if envelope.message.saves {
             switch fate() {
             case .answered: break
@@ -98,13 +102,13 @@ final class ScriptedLine: Sendable {
         try FrameEncoder.encode(envelope.message, id: envelope.id, into: &bytes)
         // Counted before the daemon can answer, so that a client that has the answer reads the
         // correct count.
-        if envelope.message.isQuestion { countQuestion() }
+        if envelope.message.isReadOnly { countReadRequest() }
         try daemon.writeAll(bytes)
         return true
     }
 
     /// Handles a message from the daemon; returns false to end the connection.
-    private func answer(_ envelope: Envelope<DaemonMessage>) throws -> Bool {
+    private func handleAnswer(_ envelope: Envelope<DaemonMessage>) throws -> Bool {
         let isLost = state.withLock { envelope.id != 0 && $0.losing.remove(envelope.id) != nil }
         if isLost { return false }
         try send(envelope)

@@ -5,7 +5,7 @@ import Testing
 
 /// The output of the maintenance verbs, byte for byte, with placeholders for parts that vary
 /// between runs.
-@Suite(.ownThread) struct CareGoldenTests {
+@Suite(.ownThread) struct MaintenanceGoldenTests {
     let place: Place
     let daemon: DaemonProcess
 

@@ -3,7 +3,7 @@ import TandemModel
 import TandemWire
 
 /// The pins of sessions, which end with their sessions.
-extension JournalCare {
+extension JournalMaintenance {
     /// Creates, moves or releases a pin; a pin that can't be moved stays where it is.
     ///
     /// Throws `limitExceeded` if there are too many pins or the position is too far back,

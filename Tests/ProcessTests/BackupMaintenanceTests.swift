@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Restored backups of `tandem backup`, and `tandem verify` of stores, backups and restored stores.
-@Suite(.ownThread) struct BackupCareTests {
+@Suite(.ownThread) struct BackupMaintenanceTests {
     let place: Place
     private let files = RealFileSystem()
     private var backup: String { place.path + "/backup" }

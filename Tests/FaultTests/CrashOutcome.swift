@@ -2,7 +2,7 @@ import TandemIO
 import TestSupport
 
 /// The part of the unsynced data that a crash keeps: a pure function of a seed.
-struct CrashLuck {
+struct CrashOutcome {
     /// A way to lose power.
     enum Kind: UInt64, CaseIterable {
         /// All unsynced data is lost.

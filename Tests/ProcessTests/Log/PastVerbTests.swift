@@ -5,7 +5,7 @@ import Testing
 
 /// `tandem blame`, `history`, `show` and `diff`, over a journal whose every byte is known, and on a
 /// daemon.
-@Suite(.ownThread) struct LookingBackTests {
+@Suite(.ownThread) struct PastVerbTests {
     let journal: MadeJournal
 
     init() throws { journal = try MadeJournal() }

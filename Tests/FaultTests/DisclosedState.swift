@@ -5,7 +5,7 @@ import TandemWire
 /// bytes that the daemon sent.
 ///
 /// Every position named in any message counts: no process may learn of a position that can be lost.
-struct Told {
+struct DisclosedState {
     /// The highest position named in a message.
     private(set) var position: UInt64 = 0
     /// The bound below which all numbers may have been leased.
