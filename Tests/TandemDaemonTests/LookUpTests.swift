@@ -29,7 +29,8 @@ import Testing
     /// Returns whether a fetch is answered without being planned.
     private func isLookUp(_ fetch: Fetch) throws -> Bool {
         let answerer = Answerer(
-            committer: bench.engine.committer, session: asker.session, journalMaintenance: bench.engine.journalMaintenance,
+            committer: bench.engine.committer, session: asker.session,
+            journalMaintenance: bench.engine.journalMaintenance,
             littleWork: DaemonLimits.littleWork)
         return try answerer.lookUp(fetch) != nil
     }

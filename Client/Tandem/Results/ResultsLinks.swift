@@ -289,7 +289,8 @@ extension ResultsLinks {
     ///
     /// If the reader has the row of a reached object, the row is stored in the context.
     mutating func adopt(
-        _ list: PlacementList, without changedRows: Set<ObjectNumber>, _ context: ManagedObjectContext,
+        _ list: PlacementList, without changedRows: Set<ObjectNumber>,
+        _ context: ManagedObjectContext,
         _ reader: GroupReader, _ versions: RowVersions
     ) {
         if let places = list.placements, changedRows.isEmpty, places.hops == nodes.count {

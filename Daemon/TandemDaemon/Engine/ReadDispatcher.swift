@@ -75,7 +75,8 @@ final class ReadDispatcher {
     /// Answers a request, or queues it for a reader.
     func answer(_ message: ClientMessage, _ id: UInt32, _ session: Session) throws {
         let answerer = Answerer(
-            committer: committer, session: session, journalMaintenance: journalMaintenance, littleWork: littleWork)
+            committer: committer, session: session, journalMaintenance: journalMaintenance,
+            littleWork: littleWork)
         guard message.isRead else {
             session.answer(try answerer.answer(message), to: id)
             return reporter.recordAnswered(

@@ -165,7 +165,9 @@ import Testing
         #expect(try String(contentsOfFile: path, encoding: .utf8) == rows)
         let bad = try file("bad.ndjson", "{\n")
         expect(try tandem("import", bad, "--entity", "Team", "--id", "x"), 1)
-        expect(try tandem("import", bad, "--entity", "Team", "--id", "y"), 2, "belongs to the import x")
+        expect(
+            try tandem("import", bad, "--entity", "Team", "--id", "y"), 2, "belongs to the import x"
+        )
         // A reject whose end is missing is rewritten.
         let kept = try String(contentsOfFile: bad + ".rejects", encoding: .utf8)
         for cut in [1, 9] {
