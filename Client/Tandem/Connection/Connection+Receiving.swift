@@ -51,7 +51,7 @@ extension Connection {
         throws(TandemError)
     {
         switch message {
-        case .welcome(let welcome): try handleWelcome(welcome, &received)
+        case .welcome(let welcome): try adopt(welcome, &received)
         case .transaction(let push): try handlePush(push, &received)
         case .progress(let push): try handleProgress(push, &received)
         case .state(let push): handleState(push, &received)
@@ -165,9 +165,7 @@ extension Connection {
 
     // MARK: Welcome and answers
 
-    private func handleWelcome(_ welcome: Welcome, _ received: inout ReceivedBatch)
-        throws(TandemError)
-    {
+    private func adopt(_ welcome: Welcome, _ received: inout ReceivedBatch) throws(TandemError) {
         var model: CompiledModel?
         if let bytes = welcome.model { model = try Self.model(bytes) }
         try state.withLock { state throws(TandemError) in

@@ -36,7 +36,7 @@ final class PayloadHub: Sendable {
 
     /// Whether connection events or model changes have a receiver, which also needs no
     /// subscription.
-    var hasNoticeReceivers: Bool { state.withLock { $0.listener != nil || !$0.events.isEmpty } }
+    var hasReceivers: Bool { state.withLock { $0.listener != nil || !$0.events.isEmpty } }
 
     /// Whether saves have a receiver.
     var hasListeners: Bool { state.withLock { !$0.saves.isEmpty } }
