@@ -38,9 +38,21 @@ struct GlobalOptions: ParsableArguments {
         limits.cachedRows = cachedRows
         limits.firstNumbers = 0
         if !isPatient { limits.absentMilliseconds = 300 }
-        let path = socket ?? name.map { TandemPaths.defaultSocket(name: $0) }
-        let name = ThisProcess.environment("TANDEM_NAME") ?? "default"
-        return PersistentContainer(socket: path, name: name, author: author, limits: limits)
+        return PersistentContainer(socket: socketPath, author: author, limits: limits)
+    }
+
+    /// The path of the daemon's socket.
+    private var socketPath: String {
+        if let socket { return socket }
+        if let name { return TandemPaths.defaultSocket(name: name) }
+        return TandemPaths.socket(name: ThisProcess.environment("TANDEM_NAME") ?? "default")
+    }
+
+    /// Throws the failure of a daemon that did not answer in time; if no daemon listens, the
+    /// failure says so.
+    func throwUnanswered(within seconds: Double) throws -> Never {
+        _ = try Transport.socketPath(socketPath).connect()
+        throw CommandFailure("the daemon did not answer within \(seconds) s", code: 3)
     }
 }
 

@@ -38,8 +38,7 @@ struct WaitCommand: ParsableCommand {
                 throw CommandFailure(error.message)
             }
         } catch let error as TandemError where error.code == .disconnected && limit.isOver {
-            throw CommandFailure(
-                "no daemon answered within \(timeout) s; `tandem status` reports why", code: 3)
+            try global.throwUnanswered(within: timeout)
         }
     }
 
