@@ -91,7 +91,7 @@ package final class GroupedKeys {
         }
         guard slot == nil, case .one = naming else { return }
         // Nothing has to be read to know the only group and section.
-        withoutRelated = RelatedKeyCache.Known(group: group([]), section: index(ofSection: ""))
+        withoutRelated = RelatedKeyCache.Entry(group: group([]), section: index(ofSection: ""))
     }
 
     /// Returns the size of a group's prefix in bytes.

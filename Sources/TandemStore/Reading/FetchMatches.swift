@@ -150,8 +150,8 @@ final class FetchMatches {
             details?.collect(row, at: placement, run.request, reader) ?? true
         else { return nil }
         // The answer to a list request contains complete keys, even if many share a prefix.
-        if details != nil { bytes += keys.prefixBytes(place.group) + keys.rest.bytes.count }
-        return keys.rest.bytes.withUnsafeBytes { arena.add(object, $0, group: place.group) }
+        if details != nil { bytes += keys.prefixBytes(placement.group) + keys.rest.bytes.count }
+        return keys.rest.bytes.withUnsafeBytes { arena.add(object, $0, group: placement.group) }
     }
 
     /// Keeps the row of the latest match, if rows are kept.

@@ -18,7 +18,7 @@ struct FetchRun {
     var reader: StoreReader { StoreReader(view, past: past, budget: budget) }
 
     /// The error for something that could not be read.
-    var unread: StoreError { budget.refusal ?? budget.failure ?? view.unreadable }
+    var unread: StoreError { budget.interruption ?? budget.failure ?? view.unreadable }
 
     /// Carries out the fetch.
     func result(chunkBytes: Int?) throws(StoreError) -> FetchResult {

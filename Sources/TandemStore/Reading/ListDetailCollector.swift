@@ -68,7 +68,7 @@ struct ListDetailCollector {
     }
 
     @inline(__always)
-    private mutating func finish(_ place: GroupedKeys.Place) {
+    private mutating func finish(_ place: GroupedKeys.Placement) {
         ownBytes += Self.bytesForOne + hops.count * Self.bytesForHop
         sectionOf.append(place.section)
         assert(links.count == count * hops.count, "Each match has a link for each hop.")

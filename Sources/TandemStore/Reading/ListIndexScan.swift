@@ -155,8 +155,9 @@ final class ListIndexScan {
             else { throw run.unread }
             let target = keys.slot.flatMap { row.reference($0, in: entity) }
             open(
-                place,
-                link: link(place) ?? target.map { reached.link(to: $0, by: place.related) } ?? 0,
+                placement,
+                link: link(placement) ?? target.map { reached.link(to: $0, by: placement.related) }
+                    ?? 0,
                 records)
             keys.rest.bytes.withUnsafeBytes { records.append(object, $0) }
         }

@@ -96,7 +96,7 @@ package final class ReadBudget {
 
     /// Accounts for a hop of a key path; throws `tooMuch` if the request has too many.
     package func followHop() throws(StoreError) {
-        if !spend(1), let refusal { throw refusal }
+        if !spend(1), let interruption { throw interruption }
     }
 
     @inline(never)
