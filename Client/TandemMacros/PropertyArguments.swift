@@ -55,7 +55,7 @@ struct PropertyArguments {
 }
 
 extension AttributeListSyntax {
-    /// Returns the first attribute with a name, such as `Attribute`.
+    /// Returns the first attribute named `name`, such as `Attribute`.
     func first(named name: String) -> AttributeSyntax? {
         lazy.compactMap { $0.as(AttributeSyntax.self) }.first { $0.plainName == name }
     }

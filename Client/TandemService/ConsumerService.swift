@@ -41,7 +41,7 @@ public struct ConsumerService<Object: ManagedEntity>: Service {
     ///
     /// If the connection is lost, the service waits until it is restored. Throws the errors of
     /// ``Tandem/PersistentContainer/consumer(named:at:)``, for example `consumerInUse` while
-    /// another process uses the name. Also throws the errors of the sequence, of
+    /// another process uses the name. Also throws the errors of ``Tandem/HistoryChanges``, of
     /// ``Tandem/JournalConsumer/acknowledge(_:)-(Position)`` and of `process`.
     public func run() async throws {
         let consumer = try await container.consumer(named: name)

@@ -71,7 +71,8 @@ final class Connection: Sendable {
     /// The generation of the last known session.
     var knownGeneration: Int? { state.withLock { $0.session?.generation } }
 
-    /// Returns a promise of the session; if impatient, it fails with the first failed attempt.
+    /// Returns a promise of the session, which fails at the first failed attempt unless
+    /// `isPatient`.
     func requestSession(_ isPatient: Bool) -> ReplyPromise<ServerState> {
         let reply = ReplyPromise<ServerState>()
         let deadline = deadline(after: limits.connectMilliseconds)

@@ -14,7 +14,7 @@ struct KnownDaemon: Sendable {
 
     /// Counts a task that waits for the journal's next transaction.
     ///
-    /// Throws `limitExceeded` if such tasks would use more than half of the requests in flight.
+    /// Throws `limitExceeded` if such tasks already take up half of the allowed requests in flight.
     mutating func beginWaiting() throws(TandemError) {
         let most = limits.requestsInFlight / 2
         guard waitingReaders < most else {

@@ -156,13 +156,13 @@ package final class ConnectionLog: Sendable {
     private struct State {
         /// The log of `TANDEM_DEBUG`, until a logger replaces it.
         var standardError = OperationLog.standardError
-        /// The log of the app's receivers; nil without receivers.
+        /// The log of the app's receivers; nil if there are none.
         var own: OperationLog?
     }
 
     private let state = Locked(State())
 
-    /// The log; nil without receivers.
+    /// The log; nil if it has no receivers.
     var current: OperationLog? {
         state.withLock { state in
             guard let own = state.own else { return state.standardError }

@@ -39,7 +39,7 @@ package enum TandemPaths {
         return "\(caches)/tandem/\(program)"
     }
 
-    /// Returns the socket path of the system's daemon `name`.
+    /// Returns the socket path of the system-wide daemon named `name`.
     package static func systemSocket(name: String = "default") -> String {
         "/run/tandem/\(name).sock"
     }
@@ -97,7 +97,7 @@ public struct ClientLimits: Hashable, Sendable {
     ///
     /// Up to this number of rows may leave the list before it is fetched again.
     public var windowSlack = 64
-    /// The number of undo steps of a context with ``ManagedObjectContext/allowsUndo``.
+    /// The maximum number of undo steps of a context with ``ManagedObjectContext/allowsUndo``.
     ///
     /// If it is exceeded, the oldest steps are dropped.
     public var undoSteps = 1_000

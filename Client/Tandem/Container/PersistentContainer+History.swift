@@ -83,7 +83,7 @@ extension PersistentContainer {
             HistoryFilter(type, properties: properties, authors: authors), after: position, follows)
     }
 
-    /// Returns the changes after a position that match a filter by names.
+    /// Returns the changes after a position that match a filter by entity and property names.
     ///
     /// For tools without classes:
     ///

@@ -10,11 +10,11 @@ extension PersistentContainer {
     ///     let container = try PersistentContainer.open(model: model)
     ///
     /// A failed attempt is not repeated. If the daemon accepts the connection but is busy, the call
-    /// waits for up to ``ClientLimits/connectMilliseconds``. Cost: a round trip, and the model's
-    /// installation in an empty or older store. The parameters are those of
-    /// ``init(model:socket:name:author:transport:limits:)``. Throws `disconnected` if no daemon
-    /// listens (ENOENT, ECONNREFUSED), `denied` if the socket may not be opened (EACCES), and
-    /// `timeout` if the daemon does not answer. Throws `schemaMismatch` if the store's model is
+    /// waits for up to ``ClientLimits/connectMilliseconds``. Cost: a round trip, and the
+    /// installation of the model if the store is empty or has an older model. The parameters are
+    /// those of ``init(model:socket:name:author:transport:limits:)``. Throws `disconnected` if no
+    /// daemon listens (ENOENT, ECONNREFUSED), `denied` if the socket may not be opened (EACCES),
+    /// and `timeout` if the daemon does not answer. Throws `schemaMismatch` if the store's model is
     /// incompatible, and `usage` for an invalid model or author.
     public static func open(
         model: Model? = nil, socket: String? = nil, name: String = "default",

@@ -115,7 +115,7 @@ private struct ParentSave {
 
     private func change(_ record: ObjectRecord) {
         let mine = parent.graph.record(record.reference)
-        // Setting a value also updates the folded texts derived from it.
+        // Setting a value also updates the folded strings derived from it.
         for (slot, value) in record.sentValues {
             if policy == .storeTrump, record.isOutdated(slot) { continue }
             parent.editor.set(present(value), slot, of: mine)

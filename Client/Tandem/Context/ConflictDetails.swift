@@ -1,6 +1,6 @@
 public import TandemModel
 
-/// The base, local and stored values of an object for which a save was refused.
+/// The base, local and stored values of an object that caused a save conflict.
 public struct ConflictDetails: Hashable, Sendable {
     /// The object.
     public var object: ObjectID

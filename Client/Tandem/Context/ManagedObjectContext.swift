@@ -32,7 +32,7 @@ public final class ManagedObjectContext {
     let reporter: ChangeReporter
     let listUpdater: ListUpdater
     let saving: SavePipeline
-    /// The log of merges, fetches, faults and saves; nil without receivers.
+    /// The log of merges, fetches, faults and saves; nil if it has no receivers.
     var log: OperationLog?
     private let childContexts: ChildContexts
 

@@ -34,7 +34,7 @@ extension ModelTranslation {
         _ edits: Edits, of old: CompiledEntity, in now: CompiledEntity,
         _ result: inout TranslatedEdits
     ) {
-        // Folded texts are computed again by the rules of the new model.
+        // Folded strings are computed again by the rules of the new model.
         for (slot, value) in edits.values where !edits.isFolded(value, slot, of: old) {
             if let (slot, value) = place(value, slot, of: old, in: now) {
                 result.edits.values[slot] = value
@@ -66,7 +66,7 @@ extension ModelTranslation {
         return same
     }
 
-    /// Computes the folded texts of edited attributes, as an edit does.
+    /// Computes the folded strings of edited attributes, as an edit does.
     private func foldAnew(in now: CompiledEntity, _ edits: inout Edits) {
         for derivation in now.derivations where derivation.kind == .folded {
             // A text that the application set is kept, and the save is refused.

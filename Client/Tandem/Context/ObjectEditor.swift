@@ -216,7 +216,7 @@ final class ObjectEditor: StatefulPart {
         }
     }
 
-    /// Updates the folded texts of a value that was set.
+    /// Updates the folded strings of a value that was set.
     private func setFolded(from value: Value, _ source: Int, of record: ObjectRecord) {
         for derivation in record.entity.derivations
         where derivation.kind == .folded && derivation.source == source {

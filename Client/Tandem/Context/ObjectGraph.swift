@@ -324,7 +324,7 @@ final class ObjectGraph: StatefulPart {
         for child in children { child.graph.correct(reference) }
     }
 
-    /// Moves the records that have objects or edits to another model.
+    /// Rebinds the records to another model, and drops unused ones.
     ///
     /// Entities and properties are matched by their names and their former names.
     func rebind(_ translation: ModelTranslation) {

@@ -109,10 +109,10 @@ extension ManagedObjectContext {
     /// property that the observer needs.
     ///
     /// If the context can't decide whether an object matches, the object is reported. This concerns
-    /// texts that are too long for their rows. It also concerns objects whose to-many relationships
-    /// alone changed, through the inverse, if the row is neither loaded nor part of the merged
-    /// saves. For such an object `before` and `after` are true, as for any matching object whose
-    /// row is unchanged.
+    /// strings that are too long for their rows. It also concerns objects whose to-many
+    /// relationships alone changed, through the inverse, if the row is neither loaded nor part of
+    /// the merged saves. For such an object `before` and `after` are true, as for any matching
+    /// object whose row is unchanged.
     public func observe(
         _ entity: String, where predicate: ObjectPredicate? = nil,
         _ handler: @escaping (ObserverEvent) -> Void

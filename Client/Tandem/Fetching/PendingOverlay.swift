@@ -4,9 +4,9 @@ import TandemQuery
 /// Applies a context's pending edits to the answer of a fetch, as Core Data does.
 ///
 /// Edited objects are added, removed and moved. Objects whose order depends on an edited object
-/// through to-one relationships are moved as well. Exceptions are requests with a limit or a
-/// predicate over relationships, or with to-many relationships. All other objects keep the order of
-/// the answer. ``lacking`` lists the related objects to load first.
+/// through to-one relationships are moved as well, unless the request has a limit, a predicate over
+/// relationships or a to-many key path. All other objects keep the order of the answer. ``lacking``
+/// lists the related objects to load first.
 struct PendingOverlay {
     private let request: CompiledRequest
     private let context: ManagedObjectContext

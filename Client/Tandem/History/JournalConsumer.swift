@@ -63,7 +63,8 @@ public struct JournalConsumer: Sendable {
             follows: follows)
     }
 
-    /// Returns the changes after the acknowledged position that match a filter by names.
+    /// Returns the changes after the acknowledged position that match a filter by entity and
+    /// property names.
     ///
     /// For tools without classes:
     ///

@@ -173,7 +173,7 @@ open class ManagedObject: Observable {
 
     /// Returns the targets of a to-many relationship in order; may block to load them.
     ///
-    /// Without an order, the targets are sorted by number.
+    /// The targets of an unordered relationship are sorted by number.
     public func orderedObjects(_ relationship: String) -> [ManagedObject] {
         guard let context = managedObjectContext, let slot = loadedMembers(relationship) else {
             return []

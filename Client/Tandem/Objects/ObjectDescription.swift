@@ -6,7 +6,7 @@ struct ObjectDescription {
     /// The context's model, for the ids of related objects; nil without a context.
     let model: CompiledModel?
 
-    /// The text, with attributes and to-one relationships by name; texts are cut after 60
+    /// The text, with attributes and to-one relationships by name; strings are cut after 60
     /// characters.
     var text: String {
         if record.isDeleted { return "\(record.id) (deleted)" }

@@ -3,7 +3,7 @@ import Synchronization
 import TandemIO
 import TandemModel
 
-/// The observed properties of a context's objects, by the objects' numbers.
+/// The observed properties of a context's objects, by object number.
 ///
 /// One registrar serves all objects, so observers are notified of changes to objects that they do
 /// not retain. A registrar does not report whether reads are being observed, nor when an

@@ -136,7 +136,7 @@ public struct ManagedName: Sendable, BitwiseCopyable, Equatable {
 
     @inlinable @inline(__always)
     init(_ keyPath: AnyKeyPath) {
-        // The second half of a string is never zero: it contains the address or the length of the
+        // The second word of a `String` is never zero: it contains the address or the length of the
         // text.
         (low, high) = (UInt64(UInt(bitPattern: ObjectIdentifier(keyPath))), 0)
     }

@@ -81,7 +81,10 @@ final class RowsAnswer {
         return type
     }
 
-    /// Returns the object of a row; the context adopts the row unless it has one.
+    /// Returns the object of a row.
+    ///
+    /// If the answer is current and the context has no row of the object yet, the context adopts
+    /// this row.
     func object(at index: Int) -> ManagedObject {
         let stored = objects[index]
         if isCurrent, records[stored.object.number]?.row == nil {

@@ -24,7 +24,7 @@ struct SaveMatcher: Sendable {
     ///
     /// `row` returns the row of an object that was only touched. If it is unknown whether an object
     /// matches, its change is included. This concerns touched objects without a row, and conditions
-    /// on texts that are too long for a row.
+    /// on strings that are too long for a row.
     func match(
         _ payload: SavePayload, row: (ObjectReference) -> Row? = { _ in nil }
     ) -> ObservedSave {

@@ -65,8 +65,8 @@ extension PersistentContainer {
     /// use an observer of a context (``ManagedObjectContext/observe(_:where:_:)``).
     ///
     /// A save is also included if its content does not suffice to evaluate the predicate. This
-    /// concerns objects of which only to-many relationships changed, through the inverse, and texts
-    /// too long for a row.
+    /// concerns objects of which only to-many relationships changed, through the inverse, and
+    /// strings too long for a row.
     public func saves(
         of entity: String, where predicate: ObjectPredicate, by author: String? = nil
     ) -> SaveSequence {

@@ -4,7 +4,7 @@ public import TandemQuery
 /// One component of the sort order of a class's objects: a property, and the direction.
 ///
 /// Write it with a key path, or as text. In text, `-` before the key path means descending order. A
-/// colon and a selector follow the key path if texts are not compared by code point.
+/// colon and a selector follow the key path if strings are not compared by code point.
 ///
 ///     try context.fetch(Team.self, sort: [.ascending(\.zone), .descending(\.wins)])
 ///     try context.fetch(Team.self, sort: ["zone", "-wins", "name:naturalCompare"])
@@ -41,7 +41,7 @@ public struct SortKey<Object: ManagedObject>: Hashable, Sendable {
         self.init(SortComponent(keyPath, ascending: ascending, selector: selector))
     }
 
-    /// Creates a component for objects of any class.
+    /// Creates a component from its untyped form.
     package init(_ component: SortComponent) { parsed = .success(component) }
 
     /// Returns a component that sorts the smallest value first.

@@ -345,7 +345,10 @@ struct EditOverlay {
         for (number, entry) in rows.entries { set(number, entry) }
     }
 
-    /// Drops the reasons for changes that this overlay showed before the list was fetched.
+    /// Corrects the change reasons of edited rows after the list was fetched.
+    ///
+    /// An edit that the list already showed is not reported again as a change to the row's own
+    /// values.
     func correct(
         _ reasons: inout [ObjectNumber: ChangeReason], _ rows: EditedRows, _ group: MergedGroup
     ) {

@@ -20,7 +20,7 @@ public struct Query<SectionIdentifier: Hashable, Element> {
     /// The list; its source and request are set on the list itself.
     public let wrappedValue: SectionedFetchResults<SectionIdentifier, Element>
 
-    /// Creates a list of values made from objects, in one section or in sections by name.
+    /// Creates a list of values made from objects, in one section or in named sections.
     public init(
         where condition: TypedPredicate<Element.Object>? = nil, sort: [SortKey<Element.Object>],
         sections: PartialKeyPath<Element.Object>? = nil,
@@ -31,7 +31,7 @@ public struct Query<SectionIdentifier: Hashable, Element> {
         wrappedValue.setRequest(condition, sort, sections, refresh, limit)
     }
 
-    /// Creates a list of objects, in one section or in sections by name.
+    /// Creates a list of objects, in one section or in named sections.
     public init(
         where condition: TypedPredicate<Element>? = nil, sort: [SortKey<Element>],
         sections: PartialKeyPath<Element>? = nil, refresh: [PartialKeyPath<Element>] = [],
@@ -73,14 +73,14 @@ public struct Query<SectionIdentifier: Hashable, Element> {
 }
 
 extension SectionedFetchResults {
-    /// Creates a list of values made from objects, with sections by name.
+    /// Creates a list of values made from objects, with named sections.
     public convenience init(
         source: ResultsSource<Element> = .none, request: ResultsRequest? = nil
     ) where SectionIdentifier == String, Element: ObjectValue {
         self.init(.values(.byName { $0 }), source: source, request: request)
     }
 
-    /// Creates a list of objects with sections by name.
+    /// Creates a list of objects with named sections.
     public convenience init(
         source: ResultsSource<Element> = .none, request: ResultsRequest? = nil
     ) where SectionIdentifier == String, Element: ManagedEntity {
@@ -105,7 +105,7 @@ extension SectionedFetchResults {
         self.init(.objects(.byElement(sectionIdentifier)), source: source, request: request)
     }
 
-    /// Creates a list of literal values of any type, with sections by name, for example for a
+    /// Creates a list of literal values of any type, with named sections, for example for a
     /// preview.
     ///
     /// Views in modules without managed classes can be previewed and tested with such a list.

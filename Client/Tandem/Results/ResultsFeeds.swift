@@ -92,7 +92,7 @@ final class ResultsFeeds {
     }
 }
 
-/// The readers of signals without content that something changed.
+/// The readers of signals that something changed; a signal carries no value.
 ///
 /// Unread signals are merged into one.
 final class SignalFeeds {

@@ -9,8 +9,8 @@ import TandemWire
 final class ResultsPlan: Sendable {
     /// The data that a merge needs to update rows.
     enum Mode {
-        /// The rows' own values suffice; the daemon is asked only about texts that are too long for
-        /// their rows.
+        /// The rows' own values suffice; the daemon is asked only about strings that are too long
+        /// for their rows.
         case own
         /// Rows are ordered, sectioned or refreshed through to-one key paths; the context holds the
         /// reached objects.

@@ -13,10 +13,10 @@ public typealias FetchedResults<Element> = SectionedFetchResults<String, Element
 /// either the old content or the new content. The list belongs to the actor of its context.
 ///
 /// Views that read the list under `withObservationTracking` are notified when elements are
-/// inserted, deleted or moved, when values differ, and when ``error`` changes. Observers of an
-/// object's properties are notified by the object. Notifications are delivered after the merge that
-/// changed the list, and never while the list is being read. If reading a row loads values at a
-/// newer position, the resulting changes are published afterwards.
+/// inserted, deleted or moved, when a value made from an object changes, and when ``error``
+/// changes. Observers of an object's properties are notified by the object. Notifications are
+/// delivered after the merge that changed the list, and never while the list is being read. If
+/// reading a row loads values at a newer position, the resulting changes are published afterwards.
 ///
 ///     let teams = SectionedFetchResults<String, Team>(
 ///         source: .store(context),
@@ -64,9 +64,9 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
     /// Returns a sequence of signals that the list was published, for code that reads the whole
     /// list each time.
     ///
-    /// There may be several such sequences. A signal has no content, and unread signals are merged
-    /// into one. Changes that affect values only are signalled only if ``publishesUpdates`` is
-    /// true. The sequence ends when the list is released or its reader is cancelled.
+    /// There may be several such sequences. A signal carries no value, and unread signals are
+    /// merged into one. Changes that affect values only are signalled only if ``publishesUpdates``
+    /// is true. The sequence ends when the list is released or its reader is cancelled.
     ///
     ///     for await _ in teams.signals() { draw(teams) }
     public func signals() -> some AsyncSequence<Void, Never> & Sendable { signalFeeds.make() }
