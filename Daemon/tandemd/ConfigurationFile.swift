@@ -2,7 +2,7 @@ import TandemDaemon
 import TandemIO
 import Yams
 
-/// A configuration file in YAML: nested mappings, whose keys are joined by dots to setting names.
+/// A YAML configuration file: nested mappings whose keys, joined by dots, are setting names.
 enum ConfigurationFile {
     /// The error for a file that can't be read or is not a valid configuration.
     struct Unreadable: Error {

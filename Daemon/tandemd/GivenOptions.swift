@@ -50,7 +50,7 @@ struct GivenOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Size of a segment in kibibytes, for tests.", visibility: .hidden))
     var segmentKibibytes: Int?
 
-    /// Returns the settings of the flags; if a key is set twice, the last value takes effect.
+    /// Returns the settings from the flags; if a key is set twice, the last value takes effect.
     func settings() throws -> [GivenSetting] {
         let flags: [(String, String, String?)] = [
             ("store", "--store", store), ("socket.path", "--socket", socket),

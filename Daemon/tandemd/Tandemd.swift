@@ -88,8 +88,10 @@ struct Tandemd: ParsableCommand {
         }
     }
 
-    /// Returns the configuration from all sources, or ends the process with code 2 if it is
-    /// invalid.
+    /// Returns the configuration from all sources.
+    ///
+    /// Throws exit code 2 if the configuration is invalid, and exit code 0 after printing it for
+    /// `--check-config`.
     private func configured() throws -> DaemonConfiguration {
         let assembly = try assembled()
         guard assembly.problems.isEmpty else {
@@ -185,12 +187,12 @@ extension DaemonError {
 }
 
 extension LogLevel {
-    /// Writes a line to standard error, under journald with its priority as a prefix.
+    /// Writes a prefixed line to standard error; under journald, the prefix is the line's priority.
     func print(_ line: String) {
         StandardStream.error.write(prefix + line.printable + "\n")
     }
 
-    /// The prefix of each line.
+    /// The priority in angle brackets under journald, otherwise the name of the program.
     fileprivate var prefix: String {
         StandardStream.error.isJournal ? "<\(rawValue)>" : "tandemd: "
     }

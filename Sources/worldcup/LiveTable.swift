@@ -11,7 +11,7 @@ import TandemIO
     private let isTerminal: Bool
     /// The sections that result from applying all changes; they must equal the controller's.
     private var replayed: [SectionIDs] = []
-    /// The error that ended the updates, or a contradiction between changes and sections.
+    /// The error that ended the updates, or a mismatch between changes and sections.
     private(set) var failure: String?
 
     /// Fetches the table and, unless `isQuiet`, displays it and all changes.

@@ -3,7 +3,7 @@ import Dispatch
 import Tandem
 import TandemIO
 
-/// The example app: a table of teams that stays up to date in all processes of a machine.
+/// The example app: a table of teams that stays up to date in all processes on a machine.
 @main
 struct WorldCup: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -46,7 +46,7 @@ struct WorldCup: ParsableCommand {
 /// The option for the daemon's socket, which every verb has.
 struct SocketOptions: ParsableArguments {
     @Option(
-        help: "The path of the daemon's socket (TANDEM_SOCKET), else that of the daemon `default`.")
+        help: "Path of the socket (TANDEM_SOCKET); by default, the socket of the daemon `default`.")
     var socket: String?
 
     /// Creates a container for this process, with the author `worldcup VERB`.

@@ -157,7 +157,7 @@ import Testing
             [], deep: Scarcity.possible.enumerated().map { ($1, $0 % 2 == 0 ? SIGTERM : SIGKILL) })
 
     @Test(arguments: ends)
-    func `law 3: a daemon that ends without space starts without space and lost nothing`(
+    func `law 3: a daemon restarts on a full disk without losing a save`(
         _ scarcity: Scarcity, _ signal: Int32
     ) throws {
         let world = try World(scarcity)

@@ -7,7 +7,7 @@ extension SavePlanner {
     /// Returns the inserts that can't be carried out, with the reasons.
     ///
     /// Each insert is evaluated as if it followed only those inserts before it that can be carried
-    /// out. Every returned insert is impossible, but some impossible inserts are missing in these
+    /// out. Every returned insert is impossible, but some impossible inserts are omitted in these
     /// cases:
     /// - The policy lets existing objects replace new ones. The outcome then depends on all inserts
     ///   together, so none is evaluated.

@@ -30,8 +30,8 @@ struct SavePlanner {
 
     /// Plans a save.
     ///
-    /// If a new object has the unique values of an existing one and the policy allows it, the two
-    /// become one. The save is then planned again with the existing object in place of the new one.
+    /// If a new object has the unique values of an existing one and the policy allows it, the
+    /// existing object replaces the new one, and the save is planned again.
     ///
     /// Throws ``TandemError`` for errors of the client, `StoreError` for errors of the store.
     /// Throws `limitExceeded` if deletions cascade to more than `most` objects.

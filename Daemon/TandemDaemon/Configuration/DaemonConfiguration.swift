@@ -53,7 +53,7 @@ public struct DaemonConfiguration: Sendable {
         self.log = log
     }
 
-    /// The log, limited to lines of at least ``logLevel``.
+    /// The log, without lines less important than ``logLevel``.
     var events: DaemonLog { DaemonLog(level: logLevel, log) }
 }
 

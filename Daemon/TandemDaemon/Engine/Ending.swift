@@ -10,12 +10,12 @@ struct Ending {
         (self.error, self.refusal) = (error, refusal)
     }
 
-    /// Creates the ending of a connection whose client does not follow the protocol.
+    /// Creates an ending for a client that violates the protocol.
     init(_ reason: String, _ refusal: Refusal = .usage) {
         self.init(TandemError(.usage, "the connection is closed: \(reason)"), refusal)
     }
 
-    /// Creates the ending of a connection whose bytes violate the protocol or its limits.
+    /// Creates an ending for received bytes that violate the protocol or its limits.
     init(_ error: WireError, isReady: Bool, _ limits: DaemonLimits, _ counts: LimitCounters) {
         switch error.code {
         case .frameTooLarge:

@@ -238,7 +238,8 @@ extension DaemonLimits {
     /// batch.
     static let evaluatedObjects = 1_024
     static let evaluatedBytes = 4 << 20
-    /// The maximum number of consecutive evaluations by readers without a transaction of the batch.
+    /// The number of consecutive evaluations without a transaction after which a batch ends with
+    /// `timeout`.
     static let batchEvaluations = 16
     /// The target time for planning and applying one transaction of a batch, while other clients
     /// wait.

@@ -9,7 +9,7 @@ struct HistoryMatcher {
     private let authors: Set<String>
     let objects: Set<ObjectReference>
     let properties: [EntityTag: PropertyMask]
-    /// The position of the current model; earlier transactions have the slots of another one.
+    /// The position of the current model; earlier transactions have the slots of other models.
     let modelPosition: UInt64
 
     init(_ request: HistoryRequest, modelPosition: UInt64) {

@@ -85,7 +85,7 @@ enum ReadQuestion {
     /// The entities of all objects that a read at an earlier position reads; nil for all entities.
     var observedTags: Set<EntityTag>? {
         switch self {
-        // Paths to related objects may lead to any entity.
+        // A path to related objects can end at any entity.
         case .fetch(let fetch, let request) where fetch.related.isEmpty: request.observedTags
         case .explain(_, let request): request.observedTags
         case .fetch, .objects, .verdicts: nil

@@ -143,7 +143,7 @@ final class ReaderTurn {
     /// The time of the turns' clock, in nanoseconds.
     var now: UInt64 { turns.now }
 
-    /// Whether another read is waiting, and this turn has reached its length.
+    /// Whether another read is waiting, and this turn has used up its time slice.
     var isOver: Bool { turns.isAwaited && turns.now - began >= ReaderTurns.sliceNanoseconds }
 
     /// Passes the turn to another read, and blocks until this read has a turn again.

@@ -22,8 +22,8 @@ struct AdaptiveBatchSize {
     ) {
         adapt(to: nanoseconds, atMost: most)
         guard changes > count, count > 0 else { return isFull = false }
-        // Twice as many objects cause less than twice as many changes, since links lead to the same
-        // objects.
+        // Twice as many objects cause less than twice as many changes, because several links can
+        // refer to the same object.
         let room = max(1, count * (WireLimits.batchObjects * 15 / 16) / changes)
         isFull = size >= room
         size = min(size, room)
@@ -32,8 +32,8 @@ struct AdaptiveBatchSize {
     /// Adapts the size to a transaction's duration.
     mutating func adapt(to nanoseconds: UInt64, atMost most: Int) {
         if nanoseconds > DaemonLimits.batchNanoseconds {
-            // The duration may not depend on the size. Repeated halving must then not end with one
-            // object per transaction.
+            // The duration might not depend on the size. In that case, repeated halving must not
+            // end with one object per transaction.
             size = max(min(size, DaemonLimits.firstBatchObjects), size / 2)
         } else if nanoseconds < DaemonLimits.batchNanoseconds / 2 {
             size = min(size * 2, most)

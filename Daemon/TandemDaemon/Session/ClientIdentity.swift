@@ -4,7 +4,7 @@ import TandemWire
 
 /// The identity of a connected client: its process, its role, and the contents of its hello.
 struct ClientIdentity {
-    /// Identifies the connection for the daemon's lifetime.
+    /// The connection's id, unique for the daemon's lifetime.
     let id: UInt64
     let peer: PeerCredentials
     /// The systemd units of the process; empty if there are none.

@@ -8,7 +8,7 @@ import TandemWire
 struct SharedPushBatch {
     /// The state that two sessions must share to get the same bytes.
     struct SharingKey: Hashable {
-        /// Identifies the group.
+        /// The id of the subscriber group.
         let group: UInt64
         /// The position up to which every transaction was considered.
         let lagPosition: UInt64

@@ -2,7 +2,7 @@ import TandemModel
 
 /// The sessions with the same interests.
 final class SubscriberGroup {
-    /// Identifies the group for the daemon's lifetime.
+    /// The group's id, unique for the daemon's lifetime.
     let id: UInt64
     /// The entities its sessions subscribe to.
     let interests: Set<EntityTag>

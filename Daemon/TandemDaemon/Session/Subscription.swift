@@ -8,7 +8,7 @@ struct Subscription {
     /// ``SubscriberRegistry`` retains a group while it has sessions, and the group retains its
     /// sessions. A daemon that is torn down must therefore release both.
     private(set) unowned var group: SubscriberGroup?
-    /// Identifies the group; 0 if there is none.
+    /// The id of the subscriber group; 0 if there is none.
     private(set) var groupID: UInt64 = 0
     /// The position up to which every transaction was considered for this client, pushed or
     /// irrelevant; nil if that is the tail.

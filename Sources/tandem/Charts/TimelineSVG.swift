@@ -11,7 +11,7 @@ struct TimelineSVG {
     /// The vertical coordinate reached so far.
     private var y = 0.0
 
-    /// The maximum number of columns that fit the image.
+    /// The maximum number of columns that fit in the image.
     static let columns = 240
     private static let fewestColumns = 24
     private static let lanes = 10

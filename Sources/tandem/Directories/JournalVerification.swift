@@ -137,7 +137,7 @@ final class JournalVerification {
             record(
                 VerifyProblem(
                     kind: .identity, path: path,
-                    message: "segment belongs to another log than the previous segment"))
+                    message: "segment belongs to a different log than the previous segment"))
         } else if new.epoch < old.epoch {
             record(
                 VerifyProblem(

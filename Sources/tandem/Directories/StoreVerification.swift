@@ -24,7 +24,7 @@ struct StoreSummary {
         position = store.appliedPosition
     }
 
-    /// Returns the contradictions between the store and a journal, which was read after the store.
+    /// Returns the inconsistencies between the store and a journal, which was read after the store.
     func problems(_ journal: JournalVerification) -> [VerifyProblem] {
         func problem(_ message: String) -> VerifyProblem {
             VerifyProblem(kind: .store, path: path, message: message)
@@ -32,7 +32,7 @@ struct StoreSummary {
         var found: [VerifyProblem] = []
         if let log = journal.identity {
             if log.high != identity.log.high || log.low != identity.log.low {
-                found.append(problem("the store belongs to another log than the journal"))
+                found.append(problem("the store belongs to a different log than the journal"))
             } else if log.epoch < identity.epoch {
                 found.append(
                     problem(
@@ -103,7 +103,7 @@ struct DeepVerification {
         }
     }
 
-    /// Returns the contradictions within the store, as `check` finds them.
+    /// Returns the inconsistencies within the store, as `check` finds them.
     ///
     /// The comparison with a replay does not find a derived value or count that is also wrong in
     /// the journal.
@@ -138,7 +138,8 @@ struct DeepVerification {
                     + "older backup")
         }
         if let manifest, manifest.identity.log != old.identity.log {
-            throw CommandFailure("the backup \(backup ?? "") belongs to another log than the store")
+            throw CommandFailure(
+                "the backup \(backup ?? "") belongs to a different log than the store")
         }
         _ = try StoreRebuild(path: scratch + "/new").run(
             identity: old.identity, through: last, snapshot: backup.map { $0 + "/store/data.mdb" }

@@ -1,6 +1,6 @@
 import Tandem
 
-/// The current names of entities and properties in transactions of any age, across all renames.
+/// A lookup of the current names of entities and properties in transactions of any age.
 ///
 /// `blame`, `show` and `diff` combine transactions with different models, and need one name for
 /// each property. An entity or property that is no longer in the newest model keeps its last name.

@@ -3,10 +3,10 @@ import Tandem
 import TandemIO
 import TandemStore
 
-/// `tandem check`: finds contradictions within the store and repairs what it can.
+/// `tandem check`: finds inconsistencies within the store and repairs what it can.
 struct CheckCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "check", abstract: "Check the store for contradictions.",
+        commandName: "check", abstract: "Check the store for inconsistencies.",
         discussion: """
             Rows are assumed to be correct. --repair corrects indexes, unique keys, links, counts and marks that \
             contradict the rows; only `tandem rebuild` recovers missing rows. If a daemon is running, the last \
@@ -15,7 +15,7 @@ struct CheckCommand: ParsableCommand {
 
     @OptionGroup var location: StoreDirectory
 
-    @Flag(help: "Repair what can be derived from rows, after a confirmation.")
+    @Flag(help: "Repair what can be derived from rows, after confirmation.")
     var repair = false
 
     @Flag(help: "With --repair: show what would change, and change nothing.")

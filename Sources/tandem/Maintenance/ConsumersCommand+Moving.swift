@@ -48,7 +48,7 @@ extension ConsumersCommand {
     /// `tandem consumers remove`.
     struct Remove: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Remove a consumer, after a confirmation.")
+            abstract: "Remove a consumer, after confirmation.")
 
         @OptionGroup var consumer: ConsumerName
 
@@ -68,7 +68,7 @@ extension ConsumersCommand {
     /// `tandem consumers reset`.
     struct Reset: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Move a consumer to another position, after a confirmation.",
+            abstract: "Move a consumer to another position, after confirmation.",
             discussion: """
                 A consumer that is moved back reads acknowledged transactions again, if they are still in the journal. \
                 A consumer that is moved forward skips transactions. An expired consumer becomes active again.

@@ -93,7 +93,8 @@ struct RebuildCommand: ParsableCommand {
         let (identity, path) = (journal.identity, backup ?? "")
         guard manifest.identity.log == LogID(high: identity.high, low: identity.low) else {
             throw CommandFailure(
-                "the backup \(path) belongs to another log than the journal in \(location.journal)")
+                "the backup \(path) belongs to a different log than the journal in \(location.journal)"
+            )
         }
         guard manifest.identity.epoch == identity.epoch else {
             throw CommandFailure(

@@ -44,10 +44,10 @@ struct SalvageCommand: ParsableCommand {
     }
 }
 
-/// The report of a salvage, and whether anything is lost.
+/// The lines of a salvage report, and whether the salvage was complete.
 struct SalvageReport {
     var lines: [String] = []
-    /// Whether nothing is lost: neither a transaction nor an object nor a value.
+    /// Whether no transaction, object or value was lost.
     var isComplete = true
 
     mutating func lost(_ line: String) {
@@ -446,7 +446,7 @@ struct SalvagedCopy {
                 parts.contents[blob.reference.hash] = blob.content
             }
         }
-        // The journal ended before the store: later changes are missing.
+        // The journal ends before the store's position, so its rows may be outdated.
         if reader.position <= last { parts.rows = [:] }
         return parts
     }

@@ -8,7 +8,7 @@ extension SchemaCommand {
             abstract: "Migrate the store to a model, even if data is lost.",
             discussion: """
                 Shows each difference with the number of affected objects and lost values, and the objects that \
-                violate a rule of the model. After a confirmation, the store is migrated in one transaction. \
+                violate a rule of the model. After confirmation, the store is migrated in one transaction. \
                 Entities and properties that the file lacks are removed, and apps that need them are disconnected. \
                 Needs the role admin; no other client is served meanwhile.
                 """)

@@ -39,7 +39,7 @@ struct SchemaCommand: ParsableCommand {
     }
 }
 
-/// The argument for a file with a model.
+/// The argument that names a model file.
 struct ModelFile: ParsableArguments {
     @Argument(help: "A file with the model as JSON.")
     var file: String

@@ -168,7 +168,7 @@ struct VerifyReport {
 }
 
 extension BackupManifest {
-    /// Returns the contradictions between a backup's files and its manifest.
+    /// Returns the inconsistencies between a backup's files and its manifest.
     fileprivate func problems(
         _ journal: JournalVerification, _ store: StoreSummary?, _ folder: StoreFolder
     ) -> [VerifyProblem] {

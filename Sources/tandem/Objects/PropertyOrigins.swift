@@ -5,7 +5,7 @@ import Tandem
 /// If a migration added a property, or added it again after it was dropped, its value was set by
 /// the migration and not by an earlier save.
 struct PropertyOrigins {
-    /// The properties, by their current names.
+    /// The current names of the properties.
     private(set) var properties: [String]
     private var migrations: [String: Installation] = [:]
 

@@ -42,7 +42,7 @@ struct CSVTable {
         }
     }
 
-    /// Continues at a place between two records.
+    /// Continues at a location between two records.
     mutating func go(to location: ImportLines.Location) {
         lines = ImportLines(file, from: location)
     }

@@ -25,7 +25,7 @@ extension ImportedRows {
     let rejects: RejectFile
     /// The name of the file in the folder of the import; empty for the import of a single file.
     var file = ""
-    /// Whether to continue if the first 1,000 rows all fail for one reason.
+    /// Whether to continue if the first 1,000 rows all fail for the same reason.
     var keepsGoing = false
     /// The name that distinguishes this batch from all others.
     let name: String

@@ -167,14 +167,14 @@ final class RejectFile {
         return true
     }
 
-    /// Returns whether the line that ends at a place is the last one and has no line break.
+    /// Returns whether the line that ends at `location` is the last one and has no line break.
     private func isCut(at location: ImportLines.Location) throws -> Bool {
         let file = try files.open(path, .read)
         return try file.size() == location.offset
             && file.read(count: 1, at: location.offset - 1) != [UInt8(ascii: "\n")]
     }
 
-    /// Returns whether a line may be the beginning of a reject.
+    /// Returns whether a line may be a rejected row's record, complete or cut off.
     private static func isBegun(_ line: [UInt8]) -> Bool {
         let beginning = #"{"by":"#.utf8
         return line.starts(with: beginning) || beginning.starts(with: line)

@@ -57,7 +57,7 @@ actor TableFile {
 
     // MARK: Rows
 
-    /// Throws ``UniformFailure`` if the first rows all fail for one reason.
+    /// Throws ``UniformFailure`` if the first rows all fail for the same reason.
     ///
     /// Targets of links are not looked up, and lines that were already rejected are omitted.
     func checkFirst(_ failures: UniformFailures, _ rejected: Set<Int>) throws {

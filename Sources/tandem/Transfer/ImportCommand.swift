@@ -47,7 +47,7 @@ struct ImportCommand: AsyncParsableCommand {
             "The policy for a row whose unique values an existing object has.")
     var policy: ImportPolicy = .error
 
-    @Flag(help: "Continue even if the first 1,000 rows all fail for one reason.")
+    @Flag(help: "Continue even if the first 1,000 rows all fail for the same reason.")
     var keepGoing = false
 
     @Option(name: .shortAndLong, help: "The output format.")

@@ -12,7 +12,7 @@ struct ImportSettings {
     var policy: MergePolicy
     /// The names of the entity's properties.
     var properties: Set<String> = []
-    /// Whether to continue if the first 1,000 rows all fail for one reason.
+    /// Whether to continue if the first 1,000 rows all fail for the same reason.
     var keepsGoing = false
 
     /// Returns a reader of the file's rows from a place on.

@@ -77,7 +77,7 @@ struct WatchCommand: AsyncParsableCommand {
     }
 }
 
-/// The watched request; its sort order begins with the sections.
+/// The watched request, sorted by section first.
 struct WatchRequest: Sendable {
     let request: FetchRequest<ManagedObject>
     let section: String?

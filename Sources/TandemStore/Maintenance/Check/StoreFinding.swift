@@ -1,6 +1,6 @@
 package import TandemModel
 
-/// A contradiction found in a store.
+/// An inconsistency found in a store.
 ///
 /// A finding whose correction follows from the rows has a repair. A row that is missing or
 /// contradictory has no repair: it can only be restored from the journal, with `tandem rebuild`.
