@@ -73,7 +73,7 @@ enum Measure: Hashable, Sendable {
     private var asDecimal: Decimal {
         switch self {
         case .int(let value): Decimal(value)
-        // The shortest text is converted, so that 0.1 becomes one tenth.
+        // The shortest text that identifies the double is converted: 0.1 becomes one tenth.
         case .double(let value): Decimal(string: value.description) ?? Decimal(value)
         case .decimal(let value): value
         }

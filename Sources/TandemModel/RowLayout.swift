@@ -1,10 +1,10 @@
 /// The layout of an entity's rows.
 ///
 /// A row begins with the model version (2 bytes), the entity tag (2 bytes) and the null bitmap. The
-/// fixed-width columns, the ends of the variable columns (4 bytes each) and the variable columns
-/// follow. The null bitmap has a bit for each column, 1 for null. If ``blobFlag`` is set in the end
-/// of a data or text column, the column contains a ``BlobReference`` or a ``TextReference`` instead
-/// of the content.
+/// fixed-width columns, the end offsets of the variable columns (4 bytes each) and the variable
+/// columns follow. The null bitmap has a bit for each column, 1 for null. If ``blobFlag`` is set in
+/// the end offset of a data or text column, the column contains a ``BlobReference`` or a
+/// ``TextReference`` instead of the content.
 @usableFromInline package struct RowLayout: Sendable {
     /// The storage format of a column.
     @usableFromInline

@@ -61,7 +61,7 @@ func stayingPairs(_ pairs: [MovablePair], olds: [Int], news: [Int]) -> [Bool] {
     return spread(candidates, of: pairs.count, in: candidates.map { pairs[$0].new })
 }
 
-/// Returns which elements of a sequence stay, given their new indexes in the old order.
+/// Returns which elements of a sequence stay; `news` are their new indexes, in the old order.
 ///
 /// The elements that are `mandatory` stay if they are in order; otherwise, a longest ordered run of
 /// them stays. The other elements are chosen as in `stayingPairs`, with the same tie-breaking.

@@ -1,7 +1,7 @@
 import Algorithms
 
 extension Leaf {
-    /// Returns the index of a number in the leaf, found by a search of the numbers alone.
+    /// Returns the index of the row with a number, found without comparing keys; nil if none.
     @inline(__always)
     func position(of number: UInt64) -> Int? {
         let wanted = UInt32(truncatingIfNeeded: number)

@@ -82,7 +82,8 @@ struct Leaf: Sendable {
     /// Creates a leaf of a non-empty range of sorted placements, without spare capacity.
     init(section: UInt32, places: ListPlacements, _ part: Range<Int>) {
         self.section = section
-        assert(!part.isEmpty && part.upperBound <= places.count, "The range has a placement.")
+        assert(
+            !part.isEmpty && part.upperBound <= places.count, "The range is valid and not empty.")
         places.withKeys { all, ends in
             func key(_ at: Int) -> UnsafeRawBufferPointer {
                 UnsafeRawBufferPointer(

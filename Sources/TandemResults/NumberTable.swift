@@ -153,7 +153,7 @@ struct NumberTable: Sendable {
 
         @inline(__always)
         init(_ number: UInt64, _ count: Int, _ placeBits: UInt32) {
-            // After two rounds of multiplying and folding, close numbers differ in all bits.
+            // Two rounds of multiplying and folding spread small differences over all bits.
             var hash = number &* 0x9E37_79B9_7F4A_7C15
             hash = (hash ^ hash >> 32) &* 0xD6E8_FEB8_6659_FD93
             start = Int(truncatingIfNeeded: ((hash >> 32) &* UInt64(count)) >> 32)

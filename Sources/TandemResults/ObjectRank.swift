@@ -1,5 +1,5 @@
-/// The rank of an object's change in the fixed order: deletes by source, then inserts, moves and
-/// updates by target.
+/// The rank of an object's change in the order of ``ResultsChange``: deletes sorted by source path,
+/// then inserts, moves and updates, each sorted by target path.
 ///
 /// A rank has only two words, which makes sorting ranks faster than sorting whole changes.
 struct ObjectRank: Comparable {

@@ -4,9 +4,10 @@
 /// refer to the state before the change; inserts and the targets of moves refer to the state after
 /// it. An object occurs at most once.
 ///
-/// The order is fixed: `sections` has deletes, then inserts, by index; `objects` has deletes by
-/// source, then inserts, moves and updates by target. To deliver the changes one by one, use this
-/// order: row deletes, section deletes, section inserts, row inserts, moves, updates.
+/// The order is fixed. `sections` has deletes, then inserts, both sorted by index. `objects` has
+/// deletes sorted by source path, then inserts, moves and updates, each sorted by target path. To
+/// deliver the changes one by one, use this order: row deletes, section deletes, section inserts,
+/// row inserts, moves, updates.
 ///
 ///     if case .changed(let change) = list.apply(edits) {
 ///         shown = try change.apply(to: shown)

@@ -153,7 +153,7 @@ struct RowStore: Sendable {
         return sections.rows(of: place.slot, beforeLeaf: place.leafIndex) + place.at
     }
 
-    /// Returns the index of a section with rows, from its slot.
+    /// Returns the index of the section in a slot, which must have rows.
     func sectionIndex(of slot: Int) -> Int {
         let hint = sections.slots[slot].hint
         if hint < sections.order.count, sections.order[hint].slot == UInt32(slot) { return hint }

@@ -5,7 +5,7 @@
 /// empty. A list without sections has exactly one, named `""`, which may be empty.
 ///
 /// Reading a row, finding a row by number and applying an edit cost a binary search and a sum over
-/// counts, one per section and one per hundred rows. This takes microseconds in a list of a million
+/// one count per section and one per hundred rows. This takes microseconds in a list of a million
 /// rows.
 ///
 ///     var list = SectionedList(sectioned: true, rows: fetched)
@@ -25,7 +25,7 @@
 /// | `rows` | the rows after all edits |
 /// | `shown` | the shown rows while `rows` are out of order, otherwise nil |
 /// | `outOfOrder` | the problem; nil if and only if `shown` is nil |
-/// | `pending` | the rows upserted since `shown`, with their reasons; otherwise empty |
+/// | `pending` | the rows upserted since `shown` was set, with their reasons; empty if it is nil |
 @usableFromInline package struct SectionedList: Sendable {
     var rows: RowStore
     var shown: RowStore?

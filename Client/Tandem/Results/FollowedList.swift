@@ -271,7 +271,7 @@ final class FollowedList {
     }
 
     /// Stores the related values shown by rows, before the context discards all loaded data.
-    func storeShownValues(_ plan: ResultsPlan) {
+    func storeLastShownValues(_ plan: ResultsPlan) {
         lastShownValues = LastShownValues(shown.list.allRows, plan, source)
     }
 

@@ -321,6 +321,6 @@ final class ListFollower: ListParticipant {
         guard let plan = phase.followed, source.session?.model === plan.compiled.model else {
             return
         }
-        list.storeShownValues(plan)
+        list.storeLastShownValues(plan)
     }
 }

@@ -56,7 +56,7 @@ enum OperandType: Hashable, Sendable {
         return mine == theirs || (isNumeric && other.isNumeric)
     }
 
-    /// Whether values of the type are numbers, or dates, which count as numbers of seconds.
+    /// Whether values of the type are numbers or dates; a date counts as its seconds.
     var isNumeric: Bool { group == .number || group == .date }
 
     var isText: Bool { group == .text }

@@ -24,7 +24,7 @@ enum ConstraintFinder {
         }
     }
 
-    /// Returns the constraints of the alternatives of each required disjunction.
+    /// Returns, for each disjunction that must hold, the constraints of its alternatives.
     ///
     /// The constraints of an alternative include those of the rest of the predicate. A disjunction
     /// is omitted if one of its alternatives has no constraint, because no index finds the objects

@@ -207,7 +207,8 @@ struct PredicateCompiler {
         }
     }
 
-    /// Returns the constant as a value that can be compared with a type.
+    /// Returns a constant converted for comparison with values of a type; throws if they can't be
+    /// compared.
     static func fit(_ value: Value, _ type: OperandType) throws(TandemError) -> Value {
         switch (type, value) {
         case (_, .null), (.null, _), (.object, .reference): return value

@@ -88,7 +88,7 @@ private struct NaturalKey {
         zeros = 0
     }
 
-    /// Appends a number of any size, without a zero byte and so that smaller numbers sort first.
+    /// Appends a number of any size, encoded without zero bytes so that smaller numbers sort first.
     private mutating func append(count: Int) {
         var rest = count
         while rest >= 254 {

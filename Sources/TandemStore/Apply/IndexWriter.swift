@@ -11,8 +11,8 @@ struct IndexWriter {
         self.decoder = decoder
     }
 
-    /// Adds a row to its indexes and unique keys, except to those for which `old` has the same
-    /// values.
+    /// Adds the entries of a row to its indexes and unique keys, except those whose values are
+    /// unchanged from `old`.
     func add(
         _ row: Row, _ object: ObjectReference, _ entity: CompiledEntity, unlessSameAs old: Row?,
         _ open: LMDBTransaction
@@ -26,8 +26,8 @@ struct IndexWriter {
         }
     }
 
-    /// Removes a row from the indexes for which `new` has different values, or from all if `new` is
-    /// nil.
+    /// Removes the entries of a row from its indexes and unique keys, except those whose values are
+    /// unchanged in `new`; if `new` is nil, removes all.
     func remove(
         _ old: Row?, _ object: ObjectReference, _ entity: CompiledEntity, replacedBy new: Row?,
         _ open: LMDBTransaction

@@ -67,7 +67,7 @@ extension StoreLosses.Kind {
         case .row: ("object", "objects", "the rows are missing or cannot be read")
         case .version: ("object", "objects", "changed after the store's position, kept")
         case .reference:
-            ("value", "values", "set to null, because the objects are lost or refer to others")
+            ("value", "values", "set to null, because the targets are lost or do not refer back")
         case .uniqueValue: ("value", "values", "set to null, because another object has them")
         case .content: ("value", "values", "set to null, because the contents are lost")
         case .rank: ("member", "members", "put at the end, because the ranks are lost")

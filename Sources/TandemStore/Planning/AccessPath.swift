@@ -52,7 +52,7 @@ extension AccessPath {
         }
     }
 
-    /// Whether the path may be part of a union, which contains neither unions nor scans.
+    /// Whether the path can be part of a union; scans and other unions can't.
     private var isCollected: Bool {
         switch self {
         case .scan, .union: false

@@ -154,8 +154,8 @@ extension FetchPlan {
             order: isOneTable ? byNumber(request) : .none, places: places(request, nil, part))
     }
 
-    /// Returns the same scan, whose results an index puts in order group by group; nil if this is
-    /// no scan, or there is no such index.
+    /// Returns the scan with its rows ordered group by group by an index; nil if the plan isn't a
+    /// scan that returns all rows, or there is no suitable index.
     func orderedByKeys(_ request: CompiledRequest, _ part: FetchResultKind) -> FetchPlan? {
         guard isScan, part == .rows, decides, request.isWhole else { return nil }
         for index in request.entity.indexes {
@@ -222,7 +222,8 @@ extension FetchPlan {
         return bounds.used > 0 || isUseful ? [plan] : []
     }
 
-    /// Returns the reader of placements from the keys of an index, if the result is made of them.
+    /// Returns the reader of placements from index keys; nil if the result has no placements, or
+    /// if the keys lack a component of them.
     ///
     /// Without an index, references need no placements if they need no order.
     private static func places(

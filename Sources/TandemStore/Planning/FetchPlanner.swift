@@ -17,7 +17,7 @@ struct FetchPlanner {
     static let mostCounted = 4_096
     /// The maximum number of consecutive relationships that are followed.
     private static let mostHops = 4
-    /// The number of keys or rows below which a plan is *little* (``littlePlan()``).
+    /// The number of keys or rows below which ``littlePlan()`` returns a plan.
     private static let mostOfLittle = 256
     /// The maximum number of keys counted for each of an alternative's paths.
     private static let mostOfAlternative = 256

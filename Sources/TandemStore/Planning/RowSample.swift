@@ -1,7 +1,7 @@
 import TandemModel
 import TandemQuery
 
-/// A sample of rows from all over the tables of a request's entities, used to estimate shares.
+/// A sample of the rows of a request's entities, used to estimate the selectivity of plans.
 ///
 /// The sample has the first row at or after each of several evenly spaced numbers, so the same
 /// store always yields the same sample.

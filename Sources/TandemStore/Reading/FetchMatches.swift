@@ -41,7 +41,8 @@ final class FetchMatches {
     /// Whether all matches of the answer have been found.
     var hasEnough: Bool { demand.enough.map { matchCount >= $0 } ?? false }
 
-    /// Accounts for keys read to find candidates, of which `collected` have been collected so far.
+    /// Accounts for `count` keys read to find candidates; `collected` is the number of candidates
+    /// collected so far.
     ///
     /// Throws if the read must end.
     func chargeKeys(_ count: Int, collected: Int = 0) throws(StoreError) {
@@ -205,14 +206,14 @@ final class FetchMatches {
 
     /// The number of matches.
     ///
-    /// The number is exact for a count or without a limit; otherwise it is at most offset plus
-    /// limit.
+    /// The number is exact if only a count is requested or there is no limit; otherwise it is at
+    /// most offset plus limit.
     var count: Int {
         guard !demand.isCount, let wanted = run.request.wanted else { return matchCount }
         return min(wanted, matchCount)
     }
 
-    /// Returns the matches from offset to limit, in the request's order.
+    /// Returns the matches that remain after offset and limit, in the request's order.
     func answer() -> ArraySlice<SortEntry> {
         guard demand.limit != 0 else { return [] }
         let start = min(max(0, run.request.request.offset), found.count)

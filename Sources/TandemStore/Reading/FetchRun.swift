@@ -17,7 +17,7 @@ struct FetchRun {
     /// A reader of the graph.
     var reader: StoreReader { StoreReader(view, past: past, budget: budget) }
 
-    /// The error for something that could not be read.
+    /// The error to throw after a failed read.
     var unread: StoreError { budget.interruption ?? budget.failure ?? view.unreadable }
 
     /// Carries out the fetch.
@@ -48,7 +48,7 @@ struct FetchRun {
         return result
     }
 
-    /// Fills in a list, or all rows, if the keys of an index give the order; returns false
+    /// Reads a long list or all rows into `result` if index keys provide the order; returns false
     /// otherwise.
     private func fill(_ result: inout FetchResult, chunkBytes: Int?) throws(StoreError) -> Bool {
         if let walk = ListIndexScan(self) {

@@ -33,7 +33,7 @@ package struct KeyLookup: Sendable {
         includesSubentities = request.includesSubentities
     }
 
-    /// Returns whether equality with values of the attribute's type is equality of bytes.
+    /// Returns whether a stored value equals `value` if and only if their bytes are equal.
     private static func isExact(_ value: Value, as type: AttributeType) -> Bool {
         switch (value, type) {
         case (.int, .int), (.uuid, .uuid): true
@@ -53,8 +53,8 @@ package struct KeyLookup: Sendable {
     private func matches(_ row: RowView, of entity: CompiledEntity) -> Bool {
         let slot = index.slots[0]
         guard case .string(let text) = value else { return row.value(slot, in: entity) == value }
-        // Bytes are compared, because canonically equivalent texts are different values. The bytes
-        // of a reference to a long text never equal those of a text.
+        // Bytes are compared, because canonically equivalent texts are different values. A
+        // reference to a long text contains the byte FF, so it never equals the UTF-8 of a text.
         return row.content(slot, in: entity).map { text.utf8.elementsEqual($0) } ?? false
     }
 

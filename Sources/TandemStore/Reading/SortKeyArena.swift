@@ -47,7 +47,7 @@ struct SortEntry {
     let at: Int
     /// The group of the key's prefix.
     let group: UInt32
-    /// The index of what belongs to the object: of its row and details, or of its segment.
+    /// The index of the object's row and details, or of its segment.
     let ordinal: UInt32
 
     init(_ rest: UnsafeRawBufferPointer, at: Int, group: UInt32, ordinal: UInt32) {
@@ -159,8 +159,9 @@ extension SortKeyRecords {
         case mixed
     }
 
-    /// Sorts the entries of one group; those in ascending or descending order are not sorted.
+    /// Sorts the entries of one group.
     ///
+    /// Entries in ascending order are left as they are; those in descending order are reversed.
     /// Calls `check` periodically, and throws its errors.
     func sort(
         _ entries: inout UnsafeMutableBufferPointer<SortEntry>, _ sort: inout CheckedSort,

@@ -15,8 +15,8 @@ package struct FetchResult {
     package var list: ListInParts?
     /// The number of matches.
     ///
-    /// The number is exact for a count or without a limit; otherwise it is at most offset plus
-    /// limit.
+    /// The number is exact if only a count is requested or there is no limit; otherwise it is at
+    /// most offset plus limit.
     package var count = 0
     /// A short description of the access path.
     package var plan = ""

@@ -113,7 +113,7 @@ extension StoreFinding.Repair: CustomStringConvertible {
         case .put(let table, let key, let value):
             "put \(table.rawValue) \(StoreFinding.hex(key)) \(StoreFinding.hex(value))"
         case .delete(let table, let key): "delete \(table.rawValue) \(StoreFinding.hex(key))"
-        case .raiseNumbers(let number): "raise the mark of numbers to \(number)"
+        case .raiseNumbers(let number): "raise the high-water mark of numbers to \(number)"
         case .lowerSaveFloor(let position): "lower the floor of save ids to \(position)"
         }
     }
