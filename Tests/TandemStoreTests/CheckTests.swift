@@ -248,7 +248,7 @@ import Testing
         Damage(name: "a blob with too high a use count", kinds: [.wrongBlobUses]) {
             try $0.put(.blobUses, icon.reference.hash, BlobUses(count: 5, since: 2).bytes)
         },
-        Damage(name: "an unused content with a count", kinds: [.wrongBlobUses, .strayBlob]) {
+        Damage(name: "an unused blob with a use count", kinds: [.wrongBlobUses, .strayBlob]) {
             try $0.put(.blobUses, unused.reference.hash, BlobUses(count: 1, since: 2).bytes)
         },
         Damage(name: "a blob without a use count", kinds: [.wrongBlobUses]) {
@@ -258,10 +258,10 @@ import Testing
             let blob = Blob([UInt8](repeating: 9, count: 70_000))
             try $0.put(.blobs, blob.reference.hash, blob.content)
         },
-        Damage(name: "an unused content without its record", kinds: [.strayBlob]) {
+        Damage(name: "an unused blob without its record", kinds: [.strayBlob]) {
             try $0.remove(.unusedBlobs, StoreKey.number(2) + unused.reference.hash)
         },
-        Damage(name: "a used content recorded as unused", kinds: [.strayBlob]) {
+        Damage(name: "a used blob recorded as unused", kinds: [.strayBlob]) {
             try $0.put(.unusedBlobs, StoreKey.number(1) + icon.reference.hash, [])
         },
         Damage(name: "a consumer whose position cannot be read", kinds: [.badValue]) {
