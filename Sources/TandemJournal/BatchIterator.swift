@@ -23,7 +23,7 @@ struct BatchIterator {
     private(set) var segment: SegmentFile?
     /// The offset of the next batch in the segment.
     private(set) var offset: UInt64 = 0
-    /// The number and position that the next batch must have; nil after a jump.
+    /// The number and position that the next batch must have; nil after a skip.
     private var chain: Chain?
     /// The last segment, if its unreadable header was already reported.
     private var reportedSegment: UInt64?

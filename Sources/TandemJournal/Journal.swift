@@ -86,7 +86,7 @@ public final class Journal: ChangeLog {
 
     /// Appends a batch, which must not be empty; on return it is as durable as the options specify.
     ///
-    /// Cost: one write and one flush. The batch keeps its payloads. Throws `noSpace` if nothing was
+    /// Cost: one write and one flush. `batch` is not emptied. Throws `noSpace` if nothing was
     /// written and a later append may succeed. Throws `failed` after a failed write or flush; the
     /// journal then accepts no further batches.
     @discardableResult

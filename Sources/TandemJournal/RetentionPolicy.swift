@@ -58,7 +58,7 @@ package struct RetentionState {
 
 /// The segments that are to be removed.
 package struct RetentionPlan: Hashable {
-    /// The bound of the removal: segments that end below this position are removed.
+    /// The upper bound, exclusive: segments that end below this position are removed.
     package var trimBelow: UInt64
     /// The number of segments to remove.
     package var segments: Int
@@ -126,7 +126,7 @@ extension RetentionPolicy {
 
     /// Returns the time at which the oldest segment becomes too old, in microseconds since 1970.
     ///
-    /// Returns nil if age does not make the segment removable.
+    /// Returns nil if age alone does not make the segment removable.
     ///
     /// Floors are ignored: after a reader advances, a checkpoint or a later check removes the
     /// segment.

@@ -21,7 +21,7 @@ import Testing
         guard let reference else { return }
         var (count, full) = (0, 0)
         try world.images(max(1, imageCount / Self.worlds)) { image in
-            // Some recoveries are crashed as well.
+            // Some recoveries are interrupted by a crash as well.
             let problems =
                 count % 12 == 5
                 ? try world.violationsAfterCrashedRecovery(of: image, against: reference, cuts: 4)

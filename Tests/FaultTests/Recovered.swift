@@ -110,7 +110,7 @@ struct ImageCheck {
             violations.append("position \(last) was never written")
         } else {
             for (found, expected) in zip(found.encoded, reference.encoded) where found != expected {
-                violations.append("law 3: position \(expected.position) has other bytes")
+                violations.append("law 3: position \(expected.position) has different bytes")
             }
             if found.hash != reference.hashes[Int(last)] {
                 violations.append("law 6: the store at \(last) is not the journal's replay")
@@ -126,7 +126,7 @@ struct ImageCheck {
             violations.append("\(consumer) has more than the journal, which ends at \(last)")
         }
         if found.wrongBlobs > 0 {
-            violations.append("law 6: \(found.wrongBlobs) blobs have other bytes")
+            violations.append("law 6: \(found.wrongBlobs) blobs have different bytes")
         }
         if found.nextNumber < disclosed.numbersBelow {
             violations.append(

@@ -67,7 +67,7 @@ enum PredicateProperties {
         for constraint in request.constraints {
             try hold(
                 holds(constraint, row, entity),
-                "\(object) matches but breaks \(constraint), by which a planner would look for it")
+                "\(object) matches but violates \(constraint), so a planner would miss it")
         }
     }
 

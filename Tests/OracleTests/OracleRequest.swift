@@ -110,8 +110,8 @@ struct OracleRequest {
         }
     }
 
-    /// Returns alternatives over columns, or a condition on one member, to exercise indexes and
-    /// inverses.
+    /// Returns a disjunction of comparisons, to exercise indexes, or a condition that a to-many
+    /// relationship contains an object, to exercise inverses.
     private static func either(_ entity: String, _ world: inout OracleWorld) -> OracleCondition {
         let many = (world.links[entity] ?? []).filter(\.isToMany)
         if let link = many.randomElement(using: &world.random), Bool.random(using: &world.random),
@@ -130,7 +130,7 @@ struct OracleRequest {
         return .or(parts)
     }
 
-    /// Returns conditions on unique values, most of which some object has.
+    /// Returns a condition on unique attributes, mostly with values of existing objects.
     private static func unique(_ entity: String, _ world: inout OracleWorld) -> OracleCondition {
         let some = world.numbers(of: entity).shuffled(using: &world.random).prefix(3)
         func held(_ name: String) -> [Value] {

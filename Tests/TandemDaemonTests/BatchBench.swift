@@ -30,7 +30,7 @@ extension EngineBench {
         StableHash(Array("\(salt)\(rows)".utf8))
     }
 
-    /// Returns rows of a batch insert; their objects have ascending numbers from `number`.
+    /// Returns a chunk of a batch insert; its objects are numbered consecutively from `number`.
     func part(
         _ entity: String, _ rows: Range<Int>, from number: UInt64, isLast: Bool = false,
         id: [UInt8] = [7], policy: MergePolicy = .error, after: UInt64 = 0, salt: String = "",

@@ -295,7 +295,7 @@ import Testing
         #expect(answer.position == bench.position.number)
         #expect(try bench.count("Group", client) == 1_000 - Int(answer.count))
         #expect(try bench.bench.exists("Group", 2_900))
-        // Before the first object is processed, it is an ordinary failure.
+        // A batch that fails before its first object is processed is answered with `failure`.
         let error = #expect(throws: TandemError.self) {
             try client.run(try bench.batch("Node", set: ["rank": .int(1_000)], id: [8]))
         }

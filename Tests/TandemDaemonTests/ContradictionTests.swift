@@ -40,7 +40,7 @@ import Testing
         .blob(BlobReference(of: [UInt8](repeating: 1, count: 70_000))),
     ]
 
-    /// Sends a save and requires any answer to it.
+    /// Sends a save and requires an answer, which may be a failure.
     private func attempt(_ request: SaveRequest) throws {
         switch try hostile.ask(.save(request)) {
         case .saved: break
@@ -103,7 +103,7 @@ import Testing
         try checkAll()
     }
 
-    /// Sends a batch and requires any answer to it.
+    /// Sends a batch and requires an answer, which may be a failure.
     private func attempt(
         _ work: Batch.Work, _ request: FetchDescriptor, id: inout UInt64, version: UInt16? = nil
     ) throws {

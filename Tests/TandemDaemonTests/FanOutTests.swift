@@ -94,7 +94,8 @@ import Testing
     }
 }
 
-/// A client over all its connections, and the transactions that it must receive.
+/// A client that repeatedly drops and resumes its connection, and the transactions that it must
+/// receive.
 private final class Follower {
     private let bench: EngineBench
     private(set) var peer: Peer

@@ -27,7 +27,7 @@ import Testing
         try FrameEncoder.encode(
             ClientMessage.read(Read(objects: [ObjectReference(tag: 1, number: 1)])), id: 9,
             into: &short)
-        // A count that exceeds the message.
+        // A count larger than the rest of the message.
         short[Frame.headerBytes] = 0x7f
         return [
             ("two hellos", hello + hello), ("newer protocol", newer), ("huge frame", large),

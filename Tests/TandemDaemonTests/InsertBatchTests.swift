@@ -93,7 +93,7 @@ import Testing
         #expect(answer.rows == 10 && answer.failure == nil)
         let sizes = try bench.transactions(of: [7]).map(\.transaction.changes.count)
         #expect(sizes == [5, 5])
-        // A single row that exceeds the limit is named.
+        // The answer reports a single row that exceeds the limit.
         let long = Value.string(String(repeating: "x", count: 35_000))
         let bad = try client.run(
             try bench.part("Node", 10..<12, from: try client.lease + 10, isLast: true) {

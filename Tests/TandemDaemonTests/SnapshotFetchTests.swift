@@ -88,7 +88,7 @@ private struct Placed: Equatable {
             let kinds = [Fetch.Kind.rows, .references, .count, .list]
             for (place, kind) in kinds.enumerated() {
                 let requests = try Self.requests(&random).enumerated()
-                // Each pair of a request and a kind is tested with one of the two sizes of chunks.
+                // Each pair of a request and a kind is tested with one of the two chunk sizes.
                 let own = place + (chunkBytes == 1 ? 1 : 0)
                 for (index, made) in requests
                 where Volume.isDeep || (index + own).isMultiple(of: 2) {

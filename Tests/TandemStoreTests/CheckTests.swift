@@ -196,7 +196,7 @@ import Testing
             let row = try $0.row("Team", ["name": .string("A")])
             try $0.put(.rows, key, [2, 0, 0, 0, 0, 0, 0, 0] + row.bytes)
         },
-        Damage(name: "a member missing in its owner's range", kinds: [.missingLink]) {
+        Damage(name: "a member missing from its owner's range", kinds: [.missingLink]) {
             try $0.remove(.links, try $0.link("Team", 1, "players", 3))
         },
         Damage(name: "half of a many-to-many link", kinds: [.missingLink]) {
@@ -239,29 +239,29 @@ import Testing
         Damage(name: "a truncated record of a save without effect", kinds: [.badKey]) {
             try $0.put(.unchanged, [1, 2, 3], [])
         },
-        Damage(name: "a missing content", kinds: [.missingBlob], isMendable: false) {
+        Damage(name: "a missing blob", kinds: [.missingBlob], isMendable: false) {
             try $0.remove(.blobs, icon.reference.hash)
         },
-        Damage(name: "a content replaced by another", kinds: [.missingBlob], isMendable: false) {
+        Damage(name: "a blob replaced by another one", kinds: [.missingBlob], isMendable: false) {
             try $0.put(.blobs, icon.reference.hash, unused.content)
         },
-        Damage(name: "a content with too high a count", kinds: [.wrongBlobUses]) {
+        Damage(name: "a blob with too high a use count", kinds: [.wrongBlobUses]) {
             try $0.put(.blobUses, icon.reference.hash, BlobUses(count: 5, since: 2).bytes)
         },
-        Damage(name: "an unused content with a count", kinds: [.wrongBlobUses, .strayBlob]) {
+        Damage(name: "an unused blob with a use count", kinds: [.wrongBlobUses, .strayBlob]) {
             try $0.put(.blobUses, unused.reference.hash, BlobUses(count: 1, since: 2).bytes)
         },
-        Damage(name: "a content without a count", kinds: [.wrongBlobUses]) {
+        Damage(name: "a blob without a use count", kinds: [.wrongBlobUses]) {
             try $0.remove(.blobUses, icon.reference.hash)
         },
-        Damage(name: "a content that no object refers to", kinds: [.strayBlob]) {
+        Damage(name: "a blob that no object refers to", kinds: [.strayBlob]) {
             let blob = Blob([UInt8](repeating: 9, count: 70_000))
             try $0.put(.blobs, blob.reference.hash, blob.content)
         },
-        Damage(name: "an unused content without its record", kinds: [.strayBlob]) {
+        Damage(name: "an unused blob without its record", kinds: [.strayBlob]) {
             try $0.remove(.unusedBlobs, StoreKey.number(2) + unused.reference.hash)
         },
-        Damage(name: "a used content recorded as unused", kinds: [.strayBlob]) {
+        Damage(name: "a used blob recorded as unused", kinds: [.strayBlob]) {
             try $0.put(.unusedBlobs, StoreKey.number(1) + icon.reference.hash, [])
         },
         Damage(name: "a consumer whose position cannot be read", kinds: [.badValue]) {

@@ -70,7 +70,7 @@ import Testing
     @Test func `law 7: rows cut anywhere are refused`() throws {
         let bench = try StoreBench.league(24, seed: seed)
         for (key, value) in try bench.entries(.rows).prefix(12) {
-            // As after a start: recently written rows would be known without reading them.
+            // Empty the caches, because recently written rows would not be read.
             bench.store.forgetCached()
             let object = ObjectReference(
                 tag: key.withUnsafeBytes { $0.bigEndian(0, as: UInt16.self) },
@@ -128,7 +128,7 @@ extension StoreBench {
             }
         }
         guard let model = store.model else { return [] }
-        // As after a start: values that a test writes are unknown to the caches.
+        // Empty the caches, which do not know the values that a test writes.
         store.forgetCached()
         for number in ObjectNumber(1)...24 {
             use { _ = try store.entity(ofNumber: number) }

@@ -68,7 +68,7 @@ struct LeagueStream {
             content: .objects(changes), blobs: try drainBlobs())
     }
 
-    /// Returns those contents of the last changes that the store does not have yet.
+    /// Returns the blobs of the last changes that the store does not have yet.
     private mutating func drainBlobs() throws -> [Blob] {
         defer { blobs = [] }
         return try blobs.filter { try !bench.store.hasContent(of: $0.reference) }

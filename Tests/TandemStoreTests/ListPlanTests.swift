@@ -136,7 +136,7 @@ import Testing
                 #expect(reading == [], "seed \(seed) round \(round): \(list.request)")
             }
         }
-        #expect(without > 20, "only \(without) plans without rows; seed \(seed)")
+        #expect(without > 20, "only \(without) plans needed no rows; seed \(seed)")
     }
 
     @Test func `law 4: a chunked list equals the unchunked one, whatever is saved in between`()
@@ -170,7 +170,7 @@ import Testing
                 }
             }
         }
-        #expect(inParts > 20, "only \(inParts) lists in parts; seed \(seed)")
+        #expect(inParts > 20, "only \(inParts) lists were chunked; seed \(seed)")
     }
 
     /// Reads a list chunk by chunk, while others save.

@@ -55,7 +55,7 @@ import Testing
             }
             let first = writer.shelf.bench.store.checkpointPosition
             var steps = 0
-            // Every step of a growing shelf takes longer, so the number of steps is bounded.
+            // Steps take longer as the shelf grows, so their number is bounded.
             while !readers.allSatisfy(\.isDone), writer.error == nil {
                 if steps < 4_000 { writer.step() }
                 steps += 1

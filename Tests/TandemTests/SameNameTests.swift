@@ -24,7 +24,7 @@ import Testing
         theirs = fixture.container("theirs").makeContext(name: "theirs")
     }
 
-    /// Returns the same object as both contexts hold it.
+    /// Saves a new item, and returns the object that each context has for it.
     private func shared(_ name: String = "base") throws -> (ours: Item, theirs: Item) {
         let item = try theirs.insert(Item.self)
         item.name = name

@@ -133,7 +133,7 @@ enum SizeRules {
 
     enum Property { case constant, closed, open }
 
-    /// Returns the kind of an instance property that a line in a type's body stores.
+    /// Returns the kind of stored property that a line declares, or nil if it declares none.
     static func storedProperty(in line: String) -> Property? {
         guard line.hasPrefix("    "), let first = line.dropFirst(4).first, first != " " else {
             return nil

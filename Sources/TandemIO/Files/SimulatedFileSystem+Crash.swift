@@ -12,7 +12,7 @@ extension SimulatedFileSystem {
     /// Simulates a power cut: unsynced bytes and names survive or vanish at random, and open files
     /// and locks become invalid.
     ///
-    /// The same seed and state always keep the same bytes.
+    /// With the same state and seed, the same bytes always survive.
     public func crash(seed: UInt64, severity: CrashSeverity = .tears) {
         var generator = SeededGenerator(seed: seed)
         generation += 1

@@ -49,7 +49,7 @@ public final class Socket: Sendable {
         return socket
     }
 
-    /// Creates two sockets connected with each other.
+    /// Creates a pair of connected sockets.
     public static func pair() throws(IOError) -> (Socket, Socket) {
         var ends: [Int32] = [-1, -1]
         try check(.createSocket, "<pair>") {

@@ -42,7 +42,8 @@ public struct PayloadKeys: Hashable, Sendable {
         self.stamp = stamp
     }
 
-    /// Whether a key has the same code as another one, so that an index can't distinguish the two.
+    /// Whether a key shares its code with a key of another kind, so that an index can't distinguish
+    /// the two.
     var areAmbiguous: Bool {
         groups.contains(.max) || members.contains { IndexKey.member($0) >= .group(0) }
     }

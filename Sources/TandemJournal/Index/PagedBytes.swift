@@ -86,7 +86,7 @@ final class PagedBytes {
 
         /// Skips `count` bytes.
         mutating func skip(_ count: UInt64) throws(IndexDamage) {
-            assert(address <= body.count, "A cursor stays in its body.")
+            assert(address <= body.count, "A cursor stays within its body.")
             guard count <= body.count - address else {
                 throw IndexDamage("an offset is beyond the end")
             }

@@ -114,7 +114,7 @@ struct PositionCursor {
     }
 
     private mutating func readRun() throws(IndexDamage) {
-        assert(base <= limit, "The runs so far end in the segment.")
+        assert(base <= limit, "The runs read so far lie within the segment.")
         let head = try number()
         let more = head & 1 == 1 ? try number() : nil
         let room = limit - base
@@ -124,7 +124,7 @@ struct PositionCursor {
         }
         let first = base + gap
         let last = more.map { first + 1 + $0 } ?? first
-        assert(last < limit, "A run ends in the segment.")
+        assert(last < limit, "A run lies within the segment.")
         run = first...last
         base = last + 1
     }

@@ -157,7 +157,7 @@ final class IndexWork: Sendable {
     private func next() -> JournalSegment? {
         guarded.withLock { state in
             assert(
-                state.isRunning, "Only the thread that was started takes segments from the queue.")
+                state.isRunning, "Only the running index thread dequeues segments.")
             guard !state.isCancelled, !state.queue.isEmpty else {
                 state.isRunning = false
                 return nil

@@ -126,10 +126,10 @@ public final class IndexedPositions {
         self.query = query
     }
 
-    /// Returns the first position at or above `position` that may match, or nil if none is known.
+    /// Returns the first position at or above `position` that may match, or nil if no index helps.
     ///
-    /// If the result is nil, the payload at `position` has to be read. If nothing in the segment
-    /// matches, the result is the position after the segment.
+    /// If the result is nil, the payload at `position` has to be read. If no payload in the rest of
+    /// the segment matches, the result is the position after the segment.
     ///
     /// Cost: a few pages per key at the first position of a segment, and almost nothing afterwards.
     public func next(from position: UInt64) -> UInt64? {

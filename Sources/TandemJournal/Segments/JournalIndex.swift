@@ -31,7 +31,7 @@ public final class JournalIndex: Sendable {
             marks[segment, default: []].append(Mark(position: position, offset: offset))
             guard marks.count > Self.maximumSegments, let oldest = marks.keys.min() else { return }
             marks[oldest] = nil
-            assert(marks.count <= Self.maximumSegments, "A new segment drops the oldest one.")
+            assert(marks.count <= Self.maximumSegments, "The number of segments is limited.")
         }
     }
 

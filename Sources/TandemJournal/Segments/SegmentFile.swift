@@ -159,7 +159,7 @@ final class SegmentFile {
             try file.read(
                 into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]), at: offset)
         }
-        assert(windowCount <= buffer.count, "The window lies in its buffer.")
+        assert(windowCount <= buffer.count, "The window fits into its buffer.")
         return windowCount >= count ? 0 : nil
     }
 
@@ -180,7 +180,7 @@ final class SegmentFile {
         return UnsafeRawBufferPointer(rebasing: buffer[start..<start + count])
     }
 
-    /// Calls `body` with the bytes at an offset that was just read.
+    /// Calls `body` with `count` bytes at an offset; returns nil if the file ends first.
     func withBytes<Result>(
         at offset: UInt64, count: Int, _ body: (UnsafeRawBufferPointer) -> Result
     ) throws(JournalError) -> Result? {

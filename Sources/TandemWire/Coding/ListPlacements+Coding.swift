@@ -28,7 +28,7 @@ extension ListPlacements: WireCodable {
 
     /// Reads the binary form or throws `CodingError`.
     ///
-    /// Also throws if an index exceeds the section names or the reached objects, or if the runs
+    /// Also throws if the index of a section name or reached object is out of range, or if the runs
     /// don't cover all objects.
     package init(from reader: inout ByteReader) throws(CodingError) {
         let sections = try reader.names(limit: .max)

@@ -51,7 +51,7 @@ package enum WireLimits {
     /// The longest name of an author or a context, in bytes of UTF-8.
     package static let nameBytes = 256
 
-    /// Throws `usage` for a name longer than ``nameBytes``; `kind` describes its owner.
+    /// Throws `usage` for a name longer than ``nameBytes``; `kind` appears in the message.
     package static func check(name: String, of kind: String) throws(TandemError) {
         let bytes = name.utf8.count
         guard bytes > nameBytes else { return }

@@ -24,7 +24,7 @@ package struct MessageRules: Hashable, Sendable {
 ///
 /// Together with ``rules`` they form the message table, by which frames are encoded and checked.
 package protocol MessageKind: RawRepresentable<UInt8>, CaseIterable, Hashable, Sendable {
-    /// The rules of the type.
+    /// The rules for messages of this type.
     var rules: MessageRules { get }
 }
 

@@ -23,7 +23,7 @@ package struct DaemonSessionStateMachine: Hashable, Sendable {
     package enum HelloAction: Hashable, Sendable {
         /// Check model and resume position, then send the welcome (``welcomed(cursor:)``).
         case greet
-        /// Send this failure under id 0, then close.
+        /// Send this failure with id 0, then close.
         case refuse(TandemError)
         /// Drop the hello: the session has ended.
         case ignore
@@ -35,7 +35,7 @@ package struct DaemonSessionStateMachine: Hashable, Sendable {
         case run
         /// Answer with this failure at once; the session continues.
         case refuse(TandemError)
-        /// Send this failure under id 0, then close.
+        /// Send this failure with id 0, then close.
         case close(TandemError)
         /// Drop the request: the session has ended.
         case ignore
@@ -43,7 +43,7 @@ package struct DaemonSessionStateMachine: Hashable, Sendable {
 
     /// The action required by a timeout.
     package enum TimeoutAction: Hashable, Sendable {
-        /// Report the timeout with a failure under id 0, then close.
+        /// Report the timeout in a failure with id 0, then close.
         case close
         /// Do nothing: the hello has arrived.
         case none

@@ -61,7 +61,7 @@ package indirect enum DaemonMessage: WireMessage {
         case vacuumed = 88
         case part
 
-        /// The rules of the type.
+        /// The rules for messages of this type.
         ///
         /// The request id is 0 for the welcome and for pushes, including `state`. A failure may
         /// have any id, and all other messages answer a request.

@@ -78,7 +78,7 @@ package struct SaveOperationWriter: Sendable {
 
     /// Returns the operations written.
     ///
-    /// Traps unless as many operations as announced were written.
+    /// Traps if the number of operations written differs from the announced one.
     package consuming func finish() -> EncodedOperations {
         precondition(written == count, "\(count) operations were announced, \(written) written.")
         return EncodedOperations(count: count, inserts: inserts, bytes: writer.bytes)

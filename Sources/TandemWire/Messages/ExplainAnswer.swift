@@ -3,7 +3,7 @@ package import TandemQuery
 
 /// The answer to `explain`: the plan of an executed fetch, and how much it read.
 package struct ExplainAnswer: WireCodable {
-    /// The position at which the fetch read.
+    /// The position of the state that the fetch read.
     package var position: UInt64
     /// The plan, as a tree in preorder.
     package var steps: [FetchPlanStep]

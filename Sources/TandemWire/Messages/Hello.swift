@@ -66,9 +66,9 @@ package struct Welcome: WireCodable {
     package var epoch: UInt32
     /// The durable tail of the journal.
     ///
-    /// Pushes begin after the hello's `resume` if it was accepted, otherwise after this position.
+    /// If ``resumed`` is true, pushes begin after the hello's position, otherwise after this one.
     package var position: UInt64
-    /// Whether pushes resume after the hello's `resume`.
+    /// Whether pushes resume after the position that the hello requested.
     ///
     /// False if history expired or the hello had no position.
     package var resumed: Bool

@@ -1,21 +1,21 @@
 package import TandemModel
 package import TandemQuery
 
-/// A condition on the transactions of a history, in addition to their entities; every part must be
-/// satisfied.
+/// A filter for the transactions of a history, in addition to the one by entity; a transaction must
+/// satisfy every part.
 ///
 /// Installed models are always included, because later transactions can't be interpreted without
 /// them.
 package struct HistoryCondition: WireCodable {
-    /// The authors, one of whom must have saved the transaction; empty for any author.
+    /// The authors whose transactions match; empty for any author.
     package var authors: [String]
-    /// The objects, one of which the transaction must change, at most
-    /// ``WireLimits/historyObjects``; empty for any object.
-    package var objects: [ObjectReference]
-    /// The properties, one of which the transaction must set, change or delete, at most
-    /// ``WireLimits/names``.
+    /// The objects, at most ``WireLimits/historyObjects``; empty for any object.
     ///
-    /// Empty for any property.
+    /// A matching transaction changes at least one of them.
+    package var objects: [ObjectReference]
+    /// The properties, at most ``WireLimits/names``; empty for any property.
+    ///
+    /// A matching transaction sets, changes or deletes at least one of them.
     package var properties: [ObservedProperty]
     /// The version of the model to which the slots of `properties` belong; ignored without
     /// properties.

@@ -1,8 +1,8 @@
 package import TandemModel
 package import TandemQuery
 
-/// A request for the effect of the transactions since a position on lists that the client can't
-/// evaluate itself.
+/// A request for the effect that the transactions since a position have on lists that the client
+/// can't evaluate itself.
 package struct VerdictRequest: WireCodable {
     /// The position up to which the client has merged.
     package var from: UInt64

@@ -7,7 +7,7 @@ import Testing
 /// Many small lists in one daemon, each in a box of its own, and the changes that viewers receive
 /// in four ways.
 final class BridgeSmallLists {
-    /// The state of one list that one viewer knows.
+    /// The state of one list as last seen by one viewer.
     private struct Seen {
         /// The rows when the list was last in order.
         var base: [UInt64: SmallRow] = [:]
@@ -179,7 +179,7 @@ final class BridgeSmallLists {
         }
     }
 
-    /// Compares the shown lists with the ones computed by plain rules, and with a fetch.
+    /// Compares the viewers' lists with independently computed ones, and a fetch with the rows.
     private func lists(_ viewers: [BridgeViewer]) throws -> [String] {
         var problems: [String] = []
         for viewer in viewers {

@@ -3,7 +3,7 @@ import TestSupport
 import TestWorlds
 import Testing
 
-/// Decoders that make table values of a bridge's answers and events about lists.
+/// Functions that decode a bridge's list answers and list events.
 enum BridgeTable {
     /// Returns the number of an object id.
     static func number(_ id: JSON?) throws -> UInt64 {

@@ -9,7 +9,7 @@ struct FoldedList: Equatable {
         var objects: [String]
     }
 
-    /// A violation of the rules by a change.
+    /// A change that violates the rules.
     struct Problem: Error, CustomStringConvertible {
         var description: String
     }
@@ -63,7 +63,7 @@ struct FoldedList: Equatable {
                 sections.indices.contains(from.section)
                     && sections[from.section].objects.indices.contains(from.item)
                     && sections[from.section].objects[from.item] == part["object"]?.string,
-                "\(part) is not where it was")
+                "\(part) has a wrong location")
             if part["type"] != "update" { gone[from.section, default: []].insert(from.item) }
         }
         return sections.enumerated().map { index, section in

@@ -25,7 +25,7 @@ final class SoakWorld {
     /// A watcher that is stopped until its history has expired.
     struct Stop {
         let watcher: SoakWatcher
-        /// The number of the watcher's earlier lives.
+        /// The index of the watcher's current life in `lives`.
         let life: Int
         /// The journal's end at the time of the stop.
         let position: UInt64

@@ -215,7 +215,7 @@ extension Oracle {
         expect(
             isVersion && object.row.values(in: entity) == values, 3,
             "object \(object.object.number) at \(position) is read as of \(object.version), "
-                + "the fold is of \(image.version)")
+                + "but its version is \(image.version)")
     }
 
     func shows(_ list: MemberList, askedUnder version: UInt16, at position: UInt64) {

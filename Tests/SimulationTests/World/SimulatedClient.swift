@@ -215,7 +215,7 @@ final class SimulatedClient {
         switch action {
         case .deliver: return true
         case .gap(let expected, let got):
-            oracle.report(2, "client \(number) at \(expected) is sent what follows \(got)")
+            oracle.report(2, "client \(number) at \(expected) is sent a push after \(got)")
         case .ignore: oracle.report(2, "client \(number) is pushed to before its welcome")
         }
         return false

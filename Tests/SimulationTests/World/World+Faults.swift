@@ -172,7 +172,7 @@ extension World {
 }
 
 extension DaemonLimits {
-    /// Lowers limits that cost no client its connection, each in some of the worlds.
+    /// Lowers limits that never end a connection, each in some of the worlds.
     mutating func makeSmall(_ chance: inout Chance) {
         if chance.percent(60) { outboundBytes = chance.number(500...20_000) }
         if chance.percent(60) { readBytes = chance.number(5_000...100_000) }

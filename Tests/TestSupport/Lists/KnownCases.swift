@@ -68,11 +68,11 @@ extension KnownCase {
             "one row is inserted, and others only shift", "GRDB, RZCollectionList",
             [row(10, "a"), row(20, "a")], [.insert(row(5, "a"))], ["new is inserted at 0.0"]),
         KnownCase(
-            "several deletes are one batch in the old space", "GRDB 618",
+            "several deletions all use the old indices", "GRDB 618",
             [row(10, "a"), row(20, "a"), row(30, "a"), row(40, "a")], [.delete(1), .delete(2)],
             ["1 is deleted at 0.1", "2 is deleted at 0.2"]),
         KnownCase(
-            "a delete and an insert in one section keep their own spaces", "realm, IGListKit",
+            "a deletion uses the old indices, an insertion the new ones", "realm, IGListKit",
             [row(10, "a"), row(20, "a"), row(30, "a")], [.delete(0), .insert(row(25, "a"))],
             ["0 is deleted at 0.0", "new is inserted at 0.1"]),
         KnownCase(
@@ -108,7 +108,7 @@ extension KnownCase {
             "only the changed row moves, not those that it passes", "realm, unlike DifferenceKit",
             [row(10, "a"), row(20, "a")], [.set(0, row(30, "a"))], ["0 moves 0.0 to 0.1"]),
         KnownCase(
-            "an update has another index if a neighbour is deleted", "oleb.net, wangling.me",
+            "an updated row has a new index if an earlier row is deleted", "oleb.net, wangling.me",
             [row(10, "a"), row(20, "a")], [.delete(0), .set(1, row(20, "a", 1))],
             ["0 is deleted at 0.0", "1 changes 0.1 to 0.0"]),
         KnownCase(

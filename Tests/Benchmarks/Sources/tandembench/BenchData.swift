@@ -50,7 +50,7 @@ extension BenchData {
         guard first.name == "content-e333b266f103", first.creationDate == 1_600_763_858,
             first.size == 713_620, first.bucket == 3, data.bucketNames[3] == "bucket-000007",
             order.first == 761, order.last == 234
-        else { throw Failure("the generated data are not those of the comparison") }
+        else { throw Failure("the generated data differ from those of the other programs") }
     }
 }
 

@@ -27,7 +27,7 @@ struct Load {
 
     /// Runs the writers; `data` has the new sizes afterwards.
     ///
-    /// `meanwhile` is called after they have started.
+    /// `meanwhile` is called after all writers have started.
     func run(_ data: inout BenchData, meanwhile: () throws -> Void = {}) throws -> Outcome {
         let processes = try (0..<writers).map { writer in
             try BenchProcess([
