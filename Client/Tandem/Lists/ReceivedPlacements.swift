@@ -43,7 +43,7 @@ struct ReceivedPlacements {
         }
     }
 
-    /// The links of the rows, in the form of a cache; without hops if the links are unknown.
+    /// The links of the rows, in the form stored in a cache; `hops` is 0 if the links are unknown.
     var cachedLinks: CachedLinks {
         var links = CachedLinks()
         (links.objects, links.hops) = (reached, hops)

@@ -66,7 +66,8 @@ struct TouchedRows {
     private var touched: Set<ObjectNumber> = []
     private var rows: [ObjectNumber: Row] = [:]
 
-    /// Creates the rows as of before the first transaction; linear in the number of changes.
+    /// Creates the rows as they were before the first transaction, in time linear in the number of
+    /// changes.
     init(_ transactions: [Transaction], _ request: CompiledRequest) {
         guard transactions.count > 1, request.request.predicate != nil else { return }
         let changes = transactions.lazy.flatMap(\.changes)
