@@ -1,6 +1,6 @@
 import TandemModel
 
-/// The results of a request in batches, all read at one position, whatever is saved meanwhile.
+/// The results of a request in batches, all read at one position, even while others save.
 ///
 ///     for try await teams in try context.batches(of: Team.self, sort: ["-wins"]) {
 ///         for team in teams { try write(team) }

@@ -6,7 +6,7 @@ import TandemWire
 struct PastReads: ContextPart {
     let context: ManagedObjectContext
 
-    /// Returns the objects that a request selected at a position, as values.
+    /// Returns the objects that a request selects at a position, as values.
     func fetchPast(
         _ request: FetchDescriptor, at position: Position, _ members: [String], _ calls: DaemonCalls
     ) async throws -> [ObjectSnapshot] {

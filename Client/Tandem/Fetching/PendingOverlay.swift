@@ -81,8 +81,8 @@ struct PendingOverlay {
 
     // MARK: Result
 
-    /// Returns the matching records with all edits; objects that can't be evaluated here keep their
-    /// stored state.
+    /// Returns the matching records with all edits; objects that the client can't evaluate keep
+    /// their stored state.
     func applied(to found: [ObjectRecord]) -> [ObjectRecord] {
         let reader = ContextReader(context: context, includesEdits: true)
         let changed = Set(edited.map(\.reference.number))
