@@ -123,7 +123,7 @@ struct EditOverlay {
 
     /// Returns the row of an edited object, or nil if the object does not match.
     ///
-    /// An object that can't be evaluated here keeps its stored row. If its own row is not loaded
+    /// An object that the client can't evaluate keeps its stored row. If its own row is not loaded
     /// and it is already in the overlay, it keeps the row `shown`.
     private func place(
         _ entry: inout OverlayEntry, _ plan: ResultsPlan, shown: ResultRow?, isShown: Bool
@@ -225,8 +225,8 @@ struct EditOverlay {
                 }
                 continue
             }
-            // Own links are compared below, together with the edits in which they were shown
-            // before.
+            // Changes to the row's own links are detected below, by comparing the edits before and
+            // after the step.
             var reason =
                 plan.showsOwnLinksOnly
                 ? [] : edits.reasons[number]?.intersection(.refreshPath) ?? []

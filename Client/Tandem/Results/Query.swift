@@ -13,8 +13,8 @@ import TandemQuery
 ///     let preview = Standings(.values([TeamRow(name: "Cameroon")]))
 ///
 /// The list is itself observable, and the `@Observable` macro does not support wrapped properties,
-/// so mark the property as ignored. If a key path or a text can't be translated, the list's
-/// ``SectionedFetchResults/error`` is the reason.
+/// so mark the property as ignored. If a key path or text can't be translated, the list's
+/// ``SectionedFetchResults/error`` gives the reason.
 @propertyWrapper
 public struct Query<SectionIdentifier: Hashable, Element> {
     /// The list; its source and request are set on the list itself.
@@ -43,9 +43,10 @@ public struct Query<SectionIdentifier: Hashable, Element> {
 
     /// Creates a list of values in sections of any hashable type.
     ///
-    /// If `sections` is given, the identifier is computed from the first element of each of its
-    /// sections, otherwise from every element. Neighbours with the same identifier form one
-    /// section, so an identifier can be computed, for example the day in a list sorted by time.
+    /// If `sections` is given, the identifier is read from the first element of each of its
+    /// sections, otherwise from every element. Adjacent elements with the same identifier form one
+    /// section, so the identifier can be a computed value, for example the day in a list sorted by
+    /// time.
     public init(
         where condition: TypedPredicate<Element.Object>? = nil, sort: [SortKey<Element.Object>],
         sections: PartialKeyPath<Element.Object>? = nil,
@@ -58,9 +59,10 @@ public struct Query<SectionIdentifier: Hashable, Element> {
 
     /// Creates a list of objects in sections of any hashable type.
     ///
-    /// If `sections` is given, the identifier is computed from the first element of each of its
-    /// sections, otherwise from every element. Neighbours with the same identifier form one
-    /// section, so an identifier can be computed, for example the day in a list sorted by time.
+    /// If `sections` is given, the identifier is read from the first element of each of its
+    /// sections, otherwise from every element. Adjacent elements with the same identifier form one
+    /// section, so the identifier can be a computed value, for example the day in a list sorted by
+    /// time.
     public init(
         where condition: TypedPredicate<Element>? = nil, sort: [SortKey<Element>],
         sections: PartialKeyPath<Element>? = nil,
@@ -110,7 +112,7 @@ extension SectionedFetchResults {
     ///
     /// Views in modules without managed classes can be previewed and tested with such a list.
     /// `sectionName` returns the section name of a value; a new section begins where the name
-    /// differs from the previous value's.
+    /// differs from the name of the previous value.
     ///
     ///     let teams = FetchedResults(
     ///         values: [TeamRow(name: "Cameroon", zone: "Africa")], sectionName: \.zone)

@@ -73,9 +73,9 @@ final class ResultsFeeds {
         }
     }
 
-    /// Replaces the last unread change with its net effect together with a later change.
+    /// Merges a later change into the last unread change.
     ///
-    /// Appends the later change if the list before the last one was not kept.
+    /// Appends the later change if the list before the last unread change was not kept.
     private static func merge(
         _ change: ControllerChange, from old: SectionedList?, to new: SectionedList,
         into unread: inout Deque<UnreadChange>

@@ -8,7 +8,7 @@ import TandemModel
 /// After a successful fetch, the phase is `following`. While such a fetch is pending
 /// (``ListOpening``), a merge that changes anything interrupts the previous list.
 enum ResultsPhase {
-    /// No list was fetched yet.
+    /// No list has been fetched yet.
     case idle
     /// Every merge updates the list.
     case following(ResultsPlan)

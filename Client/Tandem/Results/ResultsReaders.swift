@@ -37,7 +37,7 @@ struct GroupReader: GraphReader {
     ) -> [ObjectReference]? { nil }
 }
 
-/// The graph before a group whose rows are merged; unknown objects read as missing.
+/// The graph before a group whose rows are merged; unknown objects are treated as missing.
 struct EarlierReader: GraphReader {
     let now: GroupReader
     let model: CompiledModel

@@ -20,7 +20,8 @@ struct ResultsSums {
 
     /// Creates empty sums of some attributes of an entity.
     ///
-    /// Throws `unknownProperty` if there is no such attribute, `usage` if it is not numeric.
+    /// Throws `unknownProperty` if there is no such attribute, and `usage` if the attribute is not
+    /// numeric.
     init(_ names: [String], of entity: CompiledEntity) throws(TandemError) {
         var properties: [CompiledProperty] = []
         for name in names {
@@ -69,7 +70,7 @@ struct ResultsSums {
             else { continue }
             self.record(row, of: record.reference, model)
         }
-        // The cached sums are of the rows before the change.
+        // The cached sums were computed from the rows before the change.
         cachedSums = [:]
     }
 

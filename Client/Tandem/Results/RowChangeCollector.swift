@@ -90,7 +90,7 @@ struct RowChangeCollector {
         own(number).map { !plan.keepsPlacement(recorded.all[$0]) } ?? false
     }
 
-    /// Returns whether an object matches the predicate; false if it can't be evaluated here.
+    /// Returns whether an object matches the predicate; false if the client can't evaluate it.
     func matches(_ object: ObjectReference, _ row: Row) -> Bool {
         plan.compiled.matches(object, row, reader) ?? false
     }
@@ -174,7 +174,7 @@ struct RowChangeCollector {
         edits.reasons[number] = .ownValues
     }
 
-    /// Returns whether the values that a row shows of other objects have changed.
+    /// Returns whether a row shows values of other objects that have changed.
     func isRefreshed(_ object: ObjectReference) -> Bool {
         let earlier = EarlierReader(now: reader, model: plan.compiled.model)
         guard case .row(let before) = earlier.row(of: object),

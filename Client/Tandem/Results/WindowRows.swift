@@ -66,7 +66,7 @@ struct WindowRows {
         rows.remove(at: place(of: row))
     }
 
-    /// Returns the index of the first row that does not precede this one.
+    /// Returns the index of the first row that does not precede `row`.
     private func place(of row: ResultRow) -> Int {
         rows.partitioningIndex { !$0.precedes(row) }
     }
