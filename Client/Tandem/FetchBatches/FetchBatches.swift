@@ -7,7 +7,7 @@ import TandemModel
 ///     }
 ///
 /// A loop has a context of its own, on the actor of the requesting context. It is pinned at that
-/// context's pin or, without one, at the end of the journal when the loop begins. The objects
+/// context's pin or, without a pin, at the end of the journal when the loop begins. The objects
 /// belong to the loop's context, so a batch and the objects that it refers to are consistent. They
 /// are read-only: to change an object, fetch it into your own context (`existingObject(with:
 /// object.id)`).
@@ -23,7 +23,7 @@ import TandemModel
 ///
 /// Each iterator is an independent loop. It is bound to the context's actor.
 public struct FetchBatches<Value>: AsyncSequence {
-    /// A batch with the requested number of elements; the last one may have fewer, but is never
+    /// A batch with the requested number of elements; the last batch may have fewer, but is never
     /// empty.
     public typealias Element = [Value]
 

@@ -21,7 +21,7 @@ public enum HistoryChangeKind: String, Hashable, Sendable, CaseIterable {
 ///         print(change.id, change.kind, change.after?[\.title] ?? "-")
 ///     }
 ///
-/// The values are those of the object at the change's position, decoded under the model of that
+/// The values are the object's values at the change's position, decoded under the model of that
 /// position. Properties and entities have the names of the newest model; a property that has since
 /// been removed keeps its last name.
 ///
@@ -60,7 +60,7 @@ public struct HistoryChange<Object: ManagedObject>: Sendable, Identifiable {
     /// that have a value or members.
     public var changed: Set<String> { decoded.changed }
 
-    /// Returns whether a property is one of the ``changed`` ones.
+    /// Returns whether ``changed`` contains a property.
     ///
     ///     if change.changes(\.done), change.after?[\.done] == true { … }
     ///
@@ -143,7 +143,7 @@ extension SavePayload {
 }
 
 extension [DecodedChange] {
-    /// Returns the changes of one save with the last one marked.
+    /// Returns the changes of one save with the last change marked.
     func markingLast() -> [DecodedChange] {
         var marked = self
         if !marked.isEmpty { marked[marked.count - 1].isLastOfSave = true }

@@ -19,7 +19,8 @@
 /// - `limitExceeded` if waiting for new changes would use more than half of the connection's
 ///   requests.
 ///
-/// Cost: one request for each 1,000 transactions, and one for each wait at the journal's end.
+/// Cost: one request for each 1,000 transactions, and one request for each wait at the journal's
+/// end.
 public struct HistoryChanges<Object: ManagedObject>: AsyncSequence, Sendable {
     /// A change to one object.
     public typealias Element = HistoryChange<Object>

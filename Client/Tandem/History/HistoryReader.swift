@@ -19,7 +19,7 @@ struct HistoryReader: Sendable {
     private var decoder: ChangeDecoder?
     /// The consumer on whose behalf the journal is read; nil for an unnamed reader.
     private let consumer: ConsumerProgress?
-    /// The number of the last save with a match; 0 before the first one.
+    /// The number of the last save with a matching change; 0 before the first such save.
     private var lastMatch: UInt64 = 0
 
     init(
@@ -102,7 +102,7 @@ struct HistoryReader: Sendable {
             case .success: throw TandemError.unexpectedAnswer("its journal")
             case .failure(let error) where error.code == .cancelled: return nil
             case .failure(let error):
-                // The filter was translated under a model that was replaced meanwhile.
+                // The filter was translated under a model that has since been replaced.
                 let isStale =
                     error.code == .schemaMismatch
                     && connection.knownSession?.model.version != model.version
@@ -128,8 +128,8 @@ struct HistoryReader: Sendable {
         return known
     }
 
-    /// Reads the models of the journal if a transaction needs an earlier one; returns false if the
-    /// task was cancelled.
+    /// Reads the models of the journal if a transaction needs an earlier model; returns false if
+    /// the task was cancelled.
     private mutating func readModels(
         for transaction: Transaction, first: UInt64
     ) async throws(TandemError) -> Bool {

@@ -2,7 +2,7 @@ package import TandemModel
 
 /// The models installed in a journal; each decodes the transactions that were saved under it.
 ///
-/// A model change can move slots, so a row can't be read with another model.
+/// A model change can move slots, so a row can't be read with a different model.
 package struct ModelTimeline: Sendable {
     /// The recorded installations, oldest first.
     package private(set) var installed: [Installation] = []

@@ -131,7 +131,7 @@ struct SectionCacheDirectory: Sendable {
         return "\(path)/\(short)\(Self.suffix)"
     }
 
-    /// Returns the list with this name, or nil if no readable one exists.
+    /// Returns the list with this name, or nil if there is no readable file for it.
     func load(_ name: String) -> SectionCache? {
         let bytes = try? files.contents(of: file(name), maximumBytes: SectionCache.maximumBytes)
         return bytes.flatMap { SectionCache(bytes: $0) }

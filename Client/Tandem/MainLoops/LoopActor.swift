@@ -15,7 +15,8 @@
 ///     let window = LoopActor.assumeIsolated { Window(container) }
 ///
 /// The context merges the saves of other processes in the loop, where its lists also report
-/// changes. Blocking operations block the loop; awaited ones do not. <doc:MainLoops> has examples.
+/// changes. Blocking operations block the loop; awaited operations do not. <doc:MainLoops> has
+/// examples.
 @globalActor public actor LoopActor {
     /// The actor.
     public static let shared = LoopActor()

@@ -70,9 +70,9 @@ public final class LoopExecutor: SerialExecutor {
 
     /// Sets or removes a handler that is called when a job is added to an empty queue.
     ///
-    /// Use it for a loop that can't wait for a descriptor, such as SDL's: post an event that makes
-    /// the loop call ``drain()``. The handler is called on any thread, must be quick, and must not
-    /// drain. If jobs are queued already, it is called at once.
+    /// Use it for a loop that can't wait for a descriptor, such as the loop of SDL: post an event
+    /// that makes the loop call ``drain()``. The handler is called on any thread, must be quick,
+    /// and must not drain. If jobs are queued already, it is called at once.
     ///
     ///     LoopExecutor.main.onWork { SDL_PushEvent(&wakeUpEvent) }
     public func onWork(_ handler: (@Sendable () -> Void)?) {

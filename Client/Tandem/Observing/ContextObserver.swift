@@ -105,7 +105,8 @@ extension ContextObserver: MergeParticipant {
         }
     }
 
-    /// Compiles the request for another model, or reports once per model why that is impossible.
+    /// Compiles the request for a different model, or reports once per model why that is
+    /// impossible.
     private func recompile(for model: CompiledModel, _ gap: SaveGap) {
         guard (unsupportedModel?.model ?? request?.model) !== model else { return }
         do {

@@ -41,8 +41,8 @@ public struct SaveSequence: AsyncSequence, Sendable {
 }
 
 extension PersistentContainer {
-    /// The saves of all processes, including this one, to the entities that this process subscribes
-    /// to.
+    /// The saves of all processes, including this process, that change entities to which this
+    /// process subscribes.
     ///
     /// A process subscribes to the entities that it has read. To receive saves of other entities,
     /// call ``follow(_:)`` first.

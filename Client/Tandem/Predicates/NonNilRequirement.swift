@@ -10,7 +10,7 @@ struct NonNilRequirement {
 
     /// Returns the requirement with one more value.
     ///
-    /// Values implied by the new one, such as prefixes of its key path, are removed.
+    /// Values implied by the new value, such as prefixes of its key path, are removed.
     func adding(_ value: QueryExpression) -> NonNilRequirement {
         if value.isNeverNil || values.contains(where: { $0.isNil(where: value) }) { return self }
         var result = self

@@ -89,7 +89,7 @@ public struct ControllerChange: Sendable {
         }
     }
 
-    /// Merges this change with the one that follows it into their net effect.
+    /// Returns the net effect of this change and the change that follows it.
     ///
     /// The result has the position and the error of the later change, and the causes of both. `old`
     /// contains the sections before this change. O(n). Throws `ReplayError` if the changes do not

@@ -179,7 +179,7 @@ struct EditOverlay {
     /// Applies the context's current edits on top of a group's changes to stored rows.
     ///
     /// `rows` contains the rows as shown before. Returns the edited objects that were examined,
-    /// including those whose edits were dropped.
+    /// including objects whose edits were dropped.
     mutating func apply(
         over edits: inout ListEdits, _ plan: ResultsPlan, _ group: MergedGroup?,
         _ rows: KnownRows, _ links: ResultsLinks?, _ causes: inout ChangeCauses

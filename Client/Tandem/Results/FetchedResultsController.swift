@@ -46,7 +46,7 @@ public final class FetchedResultsController<Object: ManagedObject> {
     /// replaced, so the app need not delete caches. See ``PersistentContainer/cacheDirectory``.
     ///
     /// Lists with a limit or an offset, and lists with sums, are not cached. A list that was opened
-    /// from its cache behaves like a fetched one, but its rows are not loaded. If an object to
+    /// from its cache behaves like a fetched list, but its rows are not loaded. If an object to
     /// which rows refer changes, the daemon is asked once for these rows.
     ///
     /// A changed name takes effect when the list is next written to its cache. If the list was
@@ -219,8 +219,8 @@ public final class FetchedResultsController<Object: ManagedObject> {
     /// The sections in order.
     ///
     /// Without a section key path there is one section, named `""`. With a section key path, no
-    /// section is empty. Cost: O(objects); use ``object(at:)`` and ``numberOfObjects`` for single
-    /// values.
+    /// section is empty. Cost: O(objects); use ``object(at:)`` and ``numberOfObjects`` for
+    /// individual values.
     public var sections: [FetchedResultsSection] {
         guard let model = follower.plan?.compiled.model else { return [] }
         let shown = visible
@@ -263,7 +263,7 @@ public final class FetchedResultsController<Object: ManagedObject> {
     /// The object at an index path (``object(at:)``).
     public subscript(path: ResultsIndexPath) -> Object { object(at: path) }
 
-    /// Returns the object at an index path of the current list or an earlier one.
+    /// Returns the object at an index path of the current list or an earlier list.
     func object(at path: ResultsIndexPath, of list: SectionedList) -> Object {
         let identity = list.identity(at: path)
         return typed(

@@ -43,7 +43,7 @@ final class ListFollower: ListParticipant {
         answer = nil
         if let cached {
             try await catchUp(cached, calls)
-            // A cache that could not be used is ignored from here on.
+            // A cache that could not be used is ignored from now on.
             if opening.plan != nil, answer == nil { opening = .pending(plan, sums) }
         }
         try await mergeUntilOpen(calls)
@@ -192,7 +192,7 @@ final class ListFollower: ListParticipant {
     }
 
     func receive(_ result: Result<ListAnswer, TandemError>, for fetch: Fetch) {
-        // Another request may have been set and sent meanwhile.
+        // A different request may have been set and sent in the meantime.
         guard let plan = currentPlan(), plan.matches(fetch) else { return }
         switch result {
         case .failure(let error): refuse(error)
@@ -213,7 +213,7 @@ final class ListFollower: ListParticipant {
     /// Accepts a list without row values; if its links are missing, the daemon evaluates later
     /// changes.
     private func accept(_ places: ReceivedPlacements, _ found: FetchAnswer, _ plan: ResultsPlan) {
-        // Another answer to the same request has opened the list already.
+        // Another answer to the same request has already opened the list.
         guard opening.plan != nil else { return }
         let hops = ResultsLinks(plan, pinsRows: false).hops
         guard [0, hops].contains(places.hops),

@@ -4,9 +4,9 @@ import TandemResults
 
 /// The effect that the edits of a context and its parents have on one object in the list.
 ///
-/// The edits are those to the object itself, or to objects to which it refers. Comparing the
-/// entries before and after a step shows whether the displayed object differs: saving edits that
-/// are displayed changes nothing.
+/// The edits change the object itself, or objects to which it refers. Comparing the entries before
+/// and after a step shows whether the displayed object differs: saving edits that are displayed
+/// changes nothing.
 struct OverlayEntry {
     let record: ObjectRecord
     /// The edits of all contexts of the family, merged.

@@ -89,8 +89,8 @@ extension SectionedFetchResults {
         self.init(.objects(.byName { $0 }), source: source, request: request)
     }
 
-    /// Creates a list of values with sections identified by their first elements; neighbours with
-    /// the same identifier form one section.
+    /// Creates a list of values with sections identified by their first elements; adjacent elements
+    /// with the same identifier form one section.
     public convenience init(
         source: ResultsSource<Element> = .none, request: ResultsRequest? = nil,
         sectionIdentifier: @escaping (Element) -> SectionIdentifier
@@ -98,8 +98,8 @@ extension SectionedFetchResults {
         self.init(.values(.byElement(sectionIdentifier)), source: source, request: request)
     }
 
-    /// Creates a list of objects with sections identified by their first elements; neighbours with
-    /// the same identifier form one section.
+    /// Creates a list of objects with sections identified by their first elements; adjacent
+    /// elements with the same identifier form one section.
     public convenience init(
         source: ResultsSource<Element> = .none, request: ResultsRequest? = nil,
         sectionIdentifier: @escaping (Element) -> SectionIdentifier
@@ -125,7 +125,7 @@ extension SectionedFetchResults {
     }
 
     /// Creates a list of literal values of any type, with sections identified by their first
-    /// elements; neighbours with the same identifier form one section.
+    /// elements; adjacent elements with the same identifier form one section.
     ///
     ///     let days = SectionedFetchResults(values: entries, sectionIdentifier: \.day)
     public convenience init(

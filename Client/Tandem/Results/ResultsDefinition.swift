@@ -85,7 +85,7 @@ struct ResultsDefinition<SectionIdentifier: Hashable, Element> {
         return joined(values.indices.map { $0..<($0 + 1) }) { identify(values[$0]) }
     }
 
-    /// Returns the sections formed by neighbouring ranges whose first elements have the same
+    /// Returns the sections formed by adjacent ranges whose first elements have the same
     /// identifier.
     func joined(
         _ ranges: [Range<Int>], by identifier: (Int) -> SectionIdentifier

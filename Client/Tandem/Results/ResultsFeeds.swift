@@ -49,7 +49,7 @@ final class ResultsFeeds {
     /// Whether there is no reader.
     var isEmpty: Bool { signals.isEmpty && changes.values.allSatisfy(\.isEmpty) }
 
-    /// Whether any reader may need the next change merged with later ones.
+    /// Whether any reader may need the next change merged with later changes.
     var needsOldList: Bool { changes[.latest]?.open.contains(where: \.isFullyRead) ?? false }
 
     func publish(_ change: ControllerChange, from old: SectionedList?, to new: SectionedList) {

@@ -37,7 +37,7 @@ struct ResultsLinks {
             }
         }
 
-        /// Replaces the links with those of a new list.
+        /// Replaces the links with the links of a new list.
         mutating func adopt(_ links: UnindexedLinks) {
             storedTable = LinkTable()
             lazyTable = LazyLinkTable(links)
@@ -286,7 +286,7 @@ extension ResultsLinks {
         return cached
     }
 
-    /// Adopts the links of a list's rows, except those of changed rows.
+    /// Adopts the links of a list's rows, except the links of changed rows.
     ///
     /// If the reader has the row of a reached object, the row is stored in the context.
     mutating func adopt(

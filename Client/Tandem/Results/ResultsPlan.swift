@@ -67,7 +67,7 @@ final class ResultsPlan: Sendable {
         relatedPaths = ResultsPlan.relatedPaths(compiled, everything: mode == .related)
     }
 
-    /// Creates a copy with another mode.
+    /// Creates a copy with a different mode.
     private init(_ other: ResultsPlan, _ mode: Mode) {
         request = other.request
         compiled = other.compiled
@@ -80,7 +80,7 @@ final class ResultsPlan: Sendable {
         relatedPaths = other.relatedPaths
     }
 
-    /// Returns the same plan for another model.
+    /// Returns the same plan for a different model.
     func renewed(in model: CompiledModel) throws(TandemError) -> ResultsPlan {
         try ResultsPlan(
             request, sectionKeyPath: sectionKeyPath, refreshKeyPaths: refreshKeyPaths, in: model)
@@ -123,7 +123,7 @@ final class ResultsPlan: Sendable {
             refreshKeyPaths: compiled.refreshKeyPaths)
     }
 
-    /// The plan for the same list if the context does not hold its related objects.
+    /// The plan that replaces this one if the context does not hold the list's related objects.
     var evaluatedByDaemon: ResultsPlan {
         mode == .related ? ResultsPlan(self, .verdicts) : self
     }
@@ -273,7 +273,8 @@ final class ResultsPlan: Sendable {
         return Set(families).sorted()
     }
 
-    /// Returns the to-one prefixes of the paths used for order and sections, or of all paths.
+    /// Returns the to-one prefixes of the paths used for the sort order and the sections, or of all
+    /// paths.
     static func relatedPaths(
         _ compiled: CompiledRequest, everything: Bool
     ) -> [[String]] {

@@ -56,7 +56,7 @@ struct EarlierReader: GraphReader {
     ) -> [ObjectReference]? { nil }
 }
 
-/// A reader of the rows of one answer only.
+/// A reader that has only the rows of one answer.
 struct AnswerReader: GraphReader {
     let rows: [ObjectNumber: Row]
 

@@ -49,7 +49,7 @@ struct ResultsSums {
     }
 
     /// Updates the values of changed rows, edits included, and of edited objects that were
-    /// examined; `rows` are the rows before the change.
+    /// examined; `rows` contains the rows before the change.
     mutating func record(
         _ edits: ListEdits, _ examined: Set<ObjectNumber>, _ rows: StoredRows,
         _ model: CompiledModel, _ reader: some GraphReader

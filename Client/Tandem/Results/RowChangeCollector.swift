@@ -7,7 +7,7 @@ import TandemWire
 struct RowChangeCollector {
     let plan: ResultsPlan
     var reader: GroupReader { didSet { keys?.forgetRelated() } }
-    /// The changes of the current group, including those of other entities.
+    /// The changes of the current group, including changes to objects of other entities.
     private var recorded = ChangeTable.empty
     /// The key prefixes and sections of related objects, cached for the current reader; nil if
     /// there are few rows.
@@ -163,7 +163,7 @@ struct RowChangeCollector {
         origins.append(origin)
     }
 
-    /// Records the removal of an object that no longer matches, if it is a row.
+    /// Records the removal of an object that no longer matches, if the object is in the list.
     private mutating func recordRemoval(_ number: ObjectNumber, _ stored: StoredRows) {
         if stored.contains(number) { edits.removed.append(number) }
     }

@@ -1,7 +1,7 @@
 import TandemResults
 
 extension SectionedFetchResults {
-    /// Returns an element of the list's current content or of an earlier one.
+    /// Returns an element of the list's current or earlier content.
     func element(
         at offset: Int, of content: ResultsContent<SectionIdentifier, Element>,
         _ list: SectionedList?
