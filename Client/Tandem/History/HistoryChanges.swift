@@ -13,7 +13,7 @@
 ///   continue after the context's ``ManagedObjectContext/position``. Don't continue after a
 ///   position that was read separately, for example by ``PersistentContainer/end()``: changes saved
 ///   between that read and the fetch would be delivered twice or never.
-/// - `unknownEntity` and `unknownProperty` if the newest model lacks a name of the filter.
+/// - `unknownEntity` and `unknownProperty` if the newest model lacks a name that the filter uses.
 /// - `disconnected` if the container is closed, or if no daemon can be reached at the start. A
 ///   following sequence waits for a daemon that is restarted.
 /// - `limitExceeded` if waiting for new changes would use more than half of the connection's

@@ -49,7 +49,7 @@ package final class PropertyNames: Sendable {
     /// Returns the slot of the property with a current name, or nil if there was none.
     func slot(of name: String) -> Int? { slots[name] }
 
-    /// Returns the current id of an object.
+    /// Returns the id of an object, with the current name of its entity.
     func id(of object: ObjectReference) -> ObjectID {
         (newest.entity(tagged: object.tag) == nil ? model : newest).id(of: object)
     }

@@ -96,7 +96,7 @@ struct TouchedRows {
 }
 
 extension Change {
-    /// Returns the names of the changed properties, in the order of slots.
+    /// Returns the names of the changed properties, in slot order.
     func names(_ entity: CompiledEntity) -> [String] {
         changed.slots.filter { $0 < entity.properties.count }.map { entity.properties[$0].name }
     }

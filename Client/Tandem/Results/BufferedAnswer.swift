@@ -121,7 +121,7 @@ struct CaughtUpAnswer {
         return WindowRows(rows, edge: buffered.isComplete ? nil : collector.edge(of: answer))
     }
 
-    /// The rows that the group itself changed, with the reasons.
+    /// The rows that the group itself changed, with the reasons for the changes.
     var reasons: [ObjectNumber: ChangeReason] {
         var reasons: [ObjectNumber: ChangeReason] = [:]
         for change in collector.own { reasons[change.object.number] = .ownValues }

@@ -169,9 +169,9 @@ public final class FetchedResultsController<Object: ManagedObject> {
 
     /// Fetches the list, and updates it with every later merge; blocks.
     ///
-    /// Delegates are not notified, except a ``FetchedResultsSnapshotDelegate``. One answer is
-    /// enough, even while others save; the context merges up to the position of that answer. A list
-    /// that is sent in chunks is built as the chunks arrive. If the connection is lost during the
+    /// Delegates are not notified, except a ``FetchedResultsSnapshotDelegate``. One answer suffices
+    /// even while others save, because the context merges up to that answer's position. A list that
+    /// is sent in chunks is built as the chunks arrive. If the connection is lost during the
     /// answer, the request is repeated (``ClientLimits/requestAttempts``).
     ///
     /// Throws `noSortDescriptors`, `unknownEntity`, `unknownProperty`, `invalidPredicate`,

@@ -209,7 +209,8 @@ final class FollowedList {
         return nil
     }
 
-    /// Returns the rows that stay in the list and count as changed, with the reasons.
+    /// Returns the rows that stay in the list and count as changed, with the reasons for the
+    /// changes.
     private func changeReasons(
         of rows: [ResultRow], _ new: CaughtUpAnswer, _ phase: ResultsPhase
     ) -> [ObjectNumber: ChangeReason] {

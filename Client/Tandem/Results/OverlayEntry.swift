@@ -65,7 +65,7 @@ struct OverlayStep {
             for property in record.entity.properties where !property.isToMany {
                 let slot = property.slot
                 guard change.changed.contains(slot), !edited.contains(slot) else { continue }
-                // A new object shows no difference for values that are not set.
+                // Values that a new object leaves unset are not a difference.
                 if change.kind != .insert || record.committedValue(slot)?.isNull != true {
                     return true
                 }

@@ -17,7 +17,7 @@ import TandemQuery
 /// ``SectionedFetchResults/error`` gives the reason.
 @propertyWrapper
 public struct Query<SectionIdentifier: Hashable, Element> {
-    /// The list; its source and request are set on the list itself.
+    /// The list, whose source and request can be set.
     public let wrappedValue: SectionedFetchResults<SectionIdentifier, Element>
 
     /// Creates a list of values made from objects, in one section or in named sections.

@@ -18,7 +18,7 @@ struct ResultsSums {
         var section: Int?
     }
 
-    /// Creates empty sums of some attributes of an entity.
+    /// Creates empty sums for attributes of an entity.
     ///
     /// Throws `unknownProperty` if there is no such attribute, and `usage` if the attribute is not
     /// numeric.

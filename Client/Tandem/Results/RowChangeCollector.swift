@@ -184,7 +184,8 @@ struct RowChangeCollector {
             != plan.compiled.refreshValues(object, now, reader)
     }
 
-    /// Returns the row's sort key and section; nil if the object is not of the list's entity.
+    /// Returns the row's sort key and section; nil if the object does not belong to the list's
+    /// entity.
     func resultRow(_ object: ObjectReference, _ row: Row) -> ResultRow? {
         placement(of: object, row).map { placement in
             ResultRow(

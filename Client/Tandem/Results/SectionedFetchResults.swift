@@ -48,8 +48,8 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
     /// Updates of rows through ``ResultsRequest/relationshipKeyPathsForRefreshing`` are published
     /// in both cases.
     ///
-    /// The list may be published with the same ids as before: after changes that cancel each other,
-    /// after a change during a read, and with a new source or request.
+    /// The list may be published with the same ids as before: after changes that cancel each other
+    /// out, after a change during a read, and after a new source or request is set.
     public var publishesUpdates: Bool
 
     /// The change that was published last; nil if several changes were published as one, or if the
