@@ -42,11 +42,11 @@ public struct FetchBatches<Value>: AsyncSequence {
 
         /// Returns the next batch, or nil at the end.
         ///
-        /// Throws `CancellationError` if the task is cancelled, and the errors of fetches. Throws
-        /// `historyExpired` if the daemon can't read the loop's position any more, because a batch
-        /// took longer than `limits.pinSeconds` or the journal was trimmed. The first batch throws
-        /// `limitExceeded` if the connection has too many pins. After an error there are no more
-        /// batches.
+        /// Throws `CancellationError` if the task is cancelled, and the errors that fetches throw.
+        /// Throws `historyExpired` if the daemon can't read the loop's position any more, because a
+        /// batch took longer than `limits.pinSeconds` or the journal was trimmed. The first batch
+        /// throws `limitExceeded` if the connection has too many pins. After an error there are no
+        /// more batches.
         public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(any Error) -> [Value]? {

@@ -155,7 +155,7 @@ struct PendingOverlay {
         return change
     }
 
-    /// Returns a record with its sort key in the store.
+    /// Returns a record with its stored sort key.
     private func stored(_ record: ObjectRecord) -> Placed {
         let reader = ContextReader(context: context.root)
         let row = context.root.graph[record.reference.number]?.row

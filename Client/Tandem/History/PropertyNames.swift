@@ -5,9 +5,9 @@ package import TandemModel
 /// A property that later models don't have keeps its last name, unless another property has that
 /// name now.
 package final class PropertyNames: Sendable {
-    /// The entity in the model of a position.
+    /// The entity in ``model``.
     package let entity: CompiledEntity
-    /// The model of the position.
+    /// The model at the position of the decoded change.
     package let model: CompiledModel
     /// The newest model.
     private let newest: CompiledModel

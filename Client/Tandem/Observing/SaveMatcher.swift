@@ -1,7 +1,8 @@
 import TandemModel
 import TandemQuery
 
-/// Finds the objects of a request that a save changed, from the content of the save alone.
+/// Finds the objects that match a request and were changed by a save, using only the content of the
+/// save.
 struct SaveMatcher: Sendable {
     let request: CompiledRequest
 

@@ -169,7 +169,7 @@ struct CaughtUpAnswer {
         }
     }
 
-    /// Returns the links of the rows; keeps the rows in the context if they are few enough.
+    /// Returns the links of the rows; keeps the rows in the context if there are few enough.
     func links(of rows: [ResultRow]) -> ResultsLinks {
         // A list opened from a cache or from placements has no row values.
         let keepsRows = rows.count <= source.core.limits.keptRows && buffered.known == nil

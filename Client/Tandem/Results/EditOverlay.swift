@@ -345,7 +345,7 @@ struct EditOverlay {
         for (number, entry) in rows.entries { set(number, entry) }
     }
 
-    /// Corrects the change reasons of edited rows after the list was fetched.
+    /// Corrects the reasons for changes to edited rows after the list was fetched.
     ///
     /// An edit that the list already showed is not reported again as a change to the row's own
     /// values.

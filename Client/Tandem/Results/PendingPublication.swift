@@ -51,7 +51,7 @@ struct PendingPublication {
 }
 
 extension ResultsChange {
-    /// Whether ids are inserted, deleted or moved, so that not only values differ.
+    /// Whether ids are inserted, deleted or moved; false if only values change.
     var changesOrder: Bool {
         if !sections.isEmpty { return true }
         return objects.contains { object in

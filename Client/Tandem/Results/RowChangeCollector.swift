@@ -12,7 +12,7 @@ struct RowChangeCollector {
     /// The key prefixes and sections of related objects, cached for the current reader; nil if
     /// there are few rows.
     private let keys: GroupedKeys?
-    /// The ranges of the recorded changes with objects of the list's entity.
+    /// The ranges of recorded changes that affect objects of the list's entity.
     private(set) var ownParts: [Range<Int>] = []
     private(set) var edits = ListEdits()
     /// For each row in `edits.upserted`, the index of its own recorded change; negative if there is

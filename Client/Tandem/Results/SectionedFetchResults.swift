@@ -143,8 +143,8 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
         return controller?.position
     }
 
-    /// The controller of a list from the store, for index paths of ids, sums and index titles; nil
-    /// for literal values.
+    /// The controller of a list from the store, which provides index paths of ids, sums and index
+    /// titles; nil for literal values.
     ///
     /// Each request has a controller of its own. While the list is being read, the controller may
     /// already show a newer list.
@@ -218,7 +218,7 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
 
     // MARK: Reading
 
-    /// The list that is read; nil for literal values.
+    /// The list that readers see; nil for literal values.
     var list: SectionedList? { pending.heldList ?? controller?.visible }
 
     /// Registers a read of the list with the current observation, if there is one.
