@@ -27,7 +27,7 @@ final class BatchReader {
     /// The pinned position; nil before the first batch.
     private var position: UInt64?
     private var window: [ObjectReference] = []
-    /// The number of ids in the window that were returned.
+    /// The number of ids of the window that have been returned.
     private var given = 0
     /// The number of ids listed, and whether the list is complete.
     private var (listed, isListed) = (0, false)

@@ -1,13 +1,13 @@
 import TandemModel
 
-/// The results of a request in batches, all read at one position, whatever is saved meanwhile.
+/// The results of a request in batches, all read at one position, even while others save.
 ///
 ///     for try await teams in try context.batches(of: Team.self, sort: ["-wins"]) {
 ///         for team in teams { try write(team) }
 ///     }
 ///
 /// A loop has a context of its own, on the actor of the requesting context. It is pinned at that
-/// context's pin or, without one, at the end of the journal when the loop begins. The objects
+/// context's pin or, without a pin, at the end of the journal when the loop begins. The objects
 /// belong to the loop's context, so a batch and the objects that it refers to are consistent. They
 /// are read-only: to change an object, fetch it into your own context (`existingObject(with:
 /// object.id)`).
@@ -23,7 +23,7 @@ import TandemModel
 ///
 /// Each iterator is an independent loop. It is bound to the context's actor.
 public struct FetchBatches<Value>: AsyncSequence {
-    /// A batch with the requested number of elements; the last one may have fewer, but is never
+    /// A batch with the requested number of elements; the last batch may have fewer, but is never
     /// empty.
     public typealias Element = [Value]
 
@@ -42,11 +42,11 @@ public struct FetchBatches<Value>: AsyncSequence {
 
         /// Returns the next batch, or nil at the end.
         ///
-        /// Throws `CancellationError` if the task is cancelled, and the errors of fetches. Throws
-        /// `historyExpired` if the daemon can't read the loop's position any more, because a batch
-        /// took longer than `limits.pinSeconds` or the journal was trimmed. The first batch throws
-        /// `limitExceeded` if the connection has too many pins. After an error there are no more
-        /// batches.
+        /// Throws `CancellationError` if the task is cancelled, and the errors that fetches throw.
+        /// Throws `historyExpired` if the daemon can't read the loop's position any more, because a
+        /// batch took longer than `limits.pinSeconds` or the journal was trimmed. The first batch
+        /// throws `limitExceeded` if the connection has too many pins. After an error there are no
+        /// more batches.
         public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(any Error) -> [Value]? {

@@ -46,8 +46,8 @@ struct FetchOperations: ContextPart {
         failures.dropDoubtfulEdits()
     }
 
-    /// Returns the objects of a request, after prefetching the objects that key paths reach from
-    /// them.
+    /// Returns the objects that match a request, after prefetching the objects that key paths reach
+    /// from them.
     func fetchObjects(
         _ request: FetchDescriptor, _ keyPaths: [String], _ includesPending: Bool,
         _ calls: DaemonCalls
@@ -60,7 +60,7 @@ struct FetchOperations: ContextPart {
         return found
     }
 
-    /// Returns the ids of the objects of a request.
+    /// Returns the ids of the objects that match a request.
     func ids(
         _ request: FetchDescriptor, _ includesPending: Bool, _ calls: DaemonCalls
     ) async throws -> [ObjectID] {
@@ -135,7 +135,7 @@ struct FetchOperations: ContextPart {
         return overlay.isEmpty ? nil : overlay
     }
 
-    /// Returns the number of objects of a request, at an earlier position or now.
+    /// Returns the number of objects that match a request, at an earlier position or now.
     func count(
         _ request: FetchDescriptor, _ includesPending: Bool, at position: Position?,
         _ calls: DaemonCalls

@@ -6,7 +6,7 @@ import TandemWire
 struct PastReads: ContextPart {
     let context: ManagedObjectContext
 
-    /// Returns the objects that a request selected at a position, as values.
+    /// Returns the objects that a request selects at a position, as values.
     func fetchPast(
         _ request: FetchDescriptor, at position: Position, _ members: [String], _ calls: DaemonCalls
     ) async throws -> [ObjectSnapshot] {
@@ -56,7 +56,7 @@ struct PastReads: ContextPart {
         return try await connectedSession(calls)
     }
 
-    /// Returns the members of to-many relationships of some objects at a position, by name.
+    /// Returns the members of the objects' to-many relationships at a position, by name.
     private static func members(
         _ names: [String], _ entity: String, _ objects: [ObjectReference], at position: Position,
         _ session: ServerState, _ calls: DaemonCalls
@@ -112,7 +112,8 @@ extension ObjectSnapshot {
         }
     }
 
-    /// Returns a copy with the members of relationships; a relationship without a list is empty.
+    /// Returns a copy with the members of the named relationships; a relationship that is not in
+    /// `lists` has no members.
     fileprivate func adding(
         _ lists: [String: [ObjectID]], of names: [String]
     ) -> ObjectSnapshot {

@@ -81,8 +81,8 @@ struct PendingOverlay {
 
     // MARK: Result
 
-    /// Returns the matching records with all edits; objects that can't be evaluated here keep their
-    /// stored state.
+    /// Returns the matching records with all edits; objects that the client can't evaluate keep
+    /// their stored state.
     func applied(to found: [ObjectRecord]) -> [ObjectRecord] {
         let reader = ContextReader(context: context, includesEdits: true)
         let changed = Set(edited.map(\.reference.number))
@@ -104,7 +104,7 @@ struct PendingOverlay {
         return (request.request.limit.map { result.prefix($0) } ?? result).map(\.record)
     }
 
-    /// Returns whether the order of an unedited object depends on an edited one.
+    /// Returns whether the order of an unedited object depends on an edited object.
     private func isMoved(_ record: ObjectRecord) -> Bool {
         guard !related.isEmpty, let row = currentRow(record) else { return false }
         let reader = ContextReader(context: context, includesEdits: true)
@@ -113,7 +113,7 @@ struct PendingOverlay {
 
     /// Inserts each edited record before the first unedited record that it precedes in the order.
     ///
-    /// Cost: linear in the number of records, plus a sort of the edited ones.
+    /// Cost: linear in the number of records, plus a sort of the edited records.
     private static func merged(_ rest: [Placed], _ edited: [Placed]) -> [Placed] {
         var edited =
             (edited.filter { $0.key != nil }.sorted { $0.precedes($1) })[...]
@@ -155,7 +155,7 @@ struct PendingOverlay {
         return change
     }
 
-    /// Returns a record with its sort key in the store.
+    /// Returns a record with its stored sort key.
     private func stored(_ record: ObjectRecord) -> Placed {
         let reader = ContextReader(context: context.root)
         let row = context.root.graph[record.reference.number]?.row

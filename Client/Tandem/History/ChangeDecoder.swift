@@ -1,6 +1,6 @@
 package import TandemModel
 
-/// Decodes the changes of transactions under the models of their positions, with current names.
+/// Decodes the changes of transactions, each under the model at its position, with current names.
 ///
 /// State: the models read from the journal, and the current names derived from them.
 package struct ChangeDecoder: Sendable {
@@ -26,7 +26,7 @@ package struct ChangeDecoder: Sendable {
         if timeline.newest?.version != before { names.removeAll() }
     }
 
-    /// Marks that every model of the journal was recorded.
+    /// Marks every model of the journal as recorded.
     package mutating func complete() {
         timeline.complete()
         names.removeAll()
@@ -142,7 +142,7 @@ package struct DecodedChange: Sendable {
 struct DecodedValues: Sendable {
     /// A row of `names.entity` under its model.
     let row: Row
-    /// The values that differ from those of the row.
+    /// The values that take precedence over the row's values.
     var replaced: [SlotValue] = []
     let names: PropertyNames
 

@@ -10,8 +10,8 @@ public enum HistoryChangeKind: String, Hashable, Sendable, CaseIterable {
     case update
     /// The object was deleted; ``HistoryChange/before`` has its last values.
     case delete
-    /// Only to-many relationships changed, because objects at the other end did. The change has
-    /// ``HistoryChange/members``, but no values.
+    /// Only to-many relationships changed, through changes to objects at the other end. The change
+    /// has ``HistoryChange/members``, but no values.
     case touch
 }
 
@@ -21,9 +21,9 @@ public enum HistoryChangeKind: String, Hashable, Sendable, CaseIterable {
 ///         print(change.id, change.kind, change.after?[\.title] ?? "-")
 ///     }
 ///
-/// The values are those of the object at the change's position, decoded under the model of that
-/// position. Properties and entities have the names of the newest model; a property that was
-/// removed since has its last name.
+/// The values are the object's values at the change's position, decoded under the model of that
+/// position. Properties and entities have the names of the newest model; a property that has since
+/// been removed keeps its last name.
 ///
 /// Tools without classes use ``ManagedObject`` as `Object`, and read values by name.
 public struct HistoryChange<Object: ManagedObject>: Sendable, Identifiable {
@@ -34,7 +34,7 @@ public struct HistoryChange<Object: ManagedObject>: Sendable, Identifiable {
     /// The object's id.
     public var id: ObjectID { decoded.id }
 
-    /// The position of the save, which all its changes share.
+    /// The position of the save, shared by all its changes.
     ///
     /// Position and id together identify a change.
     public var position: Position { decoded.save.position }
@@ -56,11 +56,11 @@ public struct HistoryChange<Object: ManagedObject>: Sendable, Identifiable {
     /// The kind of the change.
     public var kind: HistoryChangeKind { decoded.kind }
 
-    /// The names of the changed properties; for an insert or a delete, those with a value or
-    /// members.
+    /// The names of the changed properties; for an insert or a delete, the names of the properties
+    /// that have a value or members.
     public var changed: Set<String> { decoded.changed }
 
-    /// Returns whether a property is one of the ``changed`` ones.
+    /// Returns whether ``changed`` contains a property.
     ///
     ///     if change.changes(\.done), change.after?[\.done] == true { … }
     ///
@@ -143,7 +143,7 @@ extension SavePayload {
 }
 
 extension [DecodedChange] {
-    /// Returns the changes of one save with the last one marked.
+    /// Returns the changes of one save with the last change marked.
     func markingLast() -> [DecodedChange] {
         var marked = self
         if !marked.isEmpty { marked[marked.count - 1].isLastOfSave = true }

@@ -1,4 +1,4 @@
-/// The changes of the journal after a position, in order, read while they are iterated.
+/// The journal's changes after a position, in order; they are read during the iteration.
 ///
 ///     for try await change in container.changes(of: Item.self, after: position) {
 ///         print(change.position, change.id, change.after?[\.title] ?? "deleted")
@@ -13,12 +13,14 @@
 ///   continue after the context's ``ManagedObjectContext/position``. Don't continue after a
 ///   position that was read separately, for example by ``PersistentContainer/end()``: changes saved
 ///   between that read and the fetch would be delivered twice or never.
-/// - `unknownEntity` and `unknownProperty` if the newest model lacks a name of the filter.
+/// - `unknownEntity` and `unknownProperty` if the newest model lacks a name that the filter uses.
 /// - `disconnected` if the container is closed, or if no daemon can be reached at the start. A
 ///   following sequence waits for a daemon that is restarted.
-/// - `limitExceeded` if more than half of the connection's requests wait for new changes.
+/// - `limitExceeded` if waiting for new changes would use more than half of the connection's
+///   requests.
 ///
-/// Cost: one request for each 1,000 transactions, and one for each wait at the journal's end.
+/// Cost: one request for each 1,000 transactions, and one request for each wait at the journal's
+/// end.
 public struct HistoryChanges<Object: ManagedObject>: AsyncSequence, Sendable {
     /// A change to one object.
     public typealias Element = HistoryChange<Object>

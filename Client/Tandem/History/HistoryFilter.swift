@@ -8,14 +8,14 @@ import TandemWire
 ///     let wins = HistoryFilter(
 ///         entities: ["Team"], properties: ["Team": ["wins"]], authors: ["worldcup"])
 ///
-/// The daemon evaluates the filter, and sends only the matching transactions. The names are those
-/// of the newest model; changes saved under earlier names match as well.
+/// The daemon evaluates the filter, and sends only the matching transactions. The names refer to
+/// the newest model; changes saved under earlier names match as well.
 public struct HistoryFilter: Hashable, Sendable {
     /// The entities whose changes are included, with their subentities; all if empty.
     public var entities: [String]
     /// The properties by entity, subentities included; all if empty.
     ///
-    /// A change matches if it inserts, changes or deletes the value of one of them.
+    /// A change matches if it inserts, changes or deletes the value of one of these properties.
     public var properties: [String: [String]]
     /// The authors whose changes are included; all if empty.
     public var authors: [String]
@@ -53,7 +53,7 @@ public struct HistoryFilter: Hashable, Sendable {
             entities: [name], properties: names.isEmpty ? [:] : [name: names], authors: authors)
     }
 
-    // MARK: The client's part
+    // MARK: Evaluation by the client
 
     /// Returns whether a single change of a matching transaction matches.
     ///
@@ -70,7 +70,7 @@ public struct HistoryFilter: Hashable, Sendable {
             }
     }
 
-    // MARK: The daemon's part
+    // MARK: Translation for the daemon
 
     func request(
         after number: UInt64, through end: UInt64, limit: UInt32, _ model: CompiledModel

@@ -3,8 +3,8 @@ import TandemWire
 
 /// Reads the journal page by page after a position, and waits for new transactions.
 ///
-/// Every request carries the position, so that a reader never continues in another log: the
-/// connection fails the request with `historyExpired` if the daemon has another log or epoch.
+/// Every request carries the position, so that a reader never continues in a different log: the
+/// connection fails the request with `historyExpired` if the daemon's log or epoch differs.
 ///
 /// State: the position up to which pages were read, the last save with a match, and the models that
 /// decode the pages.
@@ -17,9 +17,9 @@ struct HistoryReader: Sendable {
     /// Whether the last page reached the journal's end.
     private var isAtEnd = false
     private var decoder: ChangeDecoder?
-    /// The consumer for which the reader reads; nil for a reader without a name.
+    /// The consumer on whose behalf the journal is read; nil for an unnamed reader.
     private let consumer: ConsumerProgress?
-    /// The number of the last save with a match; 0 before the first one.
+    /// The number of the last save with a matching change; 0 before the first such save.
     private var lastMatch: UInt64 = 0
 
     init(
@@ -102,7 +102,7 @@ struct HistoryReader: Sendable {
             case .success: throw TandemError.unexpectedAnswer("its journal")
             case .failure(let error) where error.code == .cancelled: return nil
             case .failure(let error):
-                // The filter was translated under a model that was replaced meanwhile.
+                // The filter was translated under a model that has since been replaced.
                 let isStale =
                     error.code == .schemaMismatch
                     && connection.knownSession?.model.version != model.version
@@ -128,8 +128,8 @@ struct HistoryReader: Sendable {
         return known
     }
 
-    /// Reads the models of the journal if a transaction needs an earlier one; returns false if the
-    /// task was cancelled.
+    /// Reads the models of the journal if a transaction needs an earlier model; returns false if
+    /// the task was cancelled.
     private mutating func readModels(
         for transaction: Transaction, first: UInt64
     ) async throws(TandemError) -> Bool {
@@ -165,7 +165,7 @@ struct HistoryReader: Sendable {
             try state.daemon.beginWaiting()
         }
         defer { connection.state.withLock { $0.daemon.endWaiting() } }
-        // The wait ends with an answer, a reconnection to another log, or a cancellation. The
+        // The wait ends with an answer, a reconnection to a different log, or a cancellation. The
         // timeout is required, but never reached.
         let sync = Sync(number: position.number + 1, timeoutMilliseconds: .max)
         switch await connection.answerUnlessCancelled(.sync(sync), at: position) {
@@ -177,7 +177,8 @@ struct HistoryReader: Sendable {
         }
     }
 
-    /// Returns whether a following reader tries again after an error: the daemon may be restarting.
+    /// Returns whether to retry after an error: a following reader retries if the daemon may be
+    /// restarting.
     private func shouldRetry(after error: TandemError) -> Bool {
         follows && (error.code == .disconnected || error.code == .timeout)
             && connection.ending == nil
@@ -186,6 +187,7 @@ struct HistoryReader: Sendable {
     private static let pageTransactions: UInt32 = 1_000
     /// The number of transactions without a match after which they are acknowledged.
     ///
-    /// A transaction has at most 16 MiB, so these stay below the default cap of the journal.
+    /// A transaction has at most 16 MiB, so this many transactions stay below the journal's default
+    /// cap.
     static let skippedTransactions: UInt64 = 128
 }

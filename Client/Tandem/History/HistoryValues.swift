@@ -8,9 +8,9 @@ public import TandemModel
 ///     change.after?["title"]          // .string("Two")
 ///     change.after?[\.title]          // "Two"
 ///
-/// Text or data that is too long for a row reads as a reference by name, and as nil by key path.
-/// ``PersistentContainer/text(of:)`` and ``PersistentContainer/content(of:)`` return the content of
-/// a reference while the store has it.
+/// Text or data that is too long for a row is a reference if it is read by name, and nil if it is
+/// read by key path. ``PersistentContainer/text(of:)`` and ``PersistentContainer/content(of:)``
+/// return the content of a reference while the store has it.
 public struct HistoryValues<Object: ManagedObject>: Sendable {
     private let decoded: DecodedValues
 
@@ -25,7 +25,7 @@ public struct HistoryValues<Object: ManagedObject>: Sendable {
     /// that position.
     public subscript(name: String) -> Value? { decoded[name] }
 
-    /// Returns the id at the end of a to-one relationship, or nil if it had no target.
+    /// Returns the id of a to-one relationship's target, or nil if there was none.
     public func target(of relationship: String) -> ObjectID? {
         decoded[relationship]?.reference.map(decoded.names.id)
     }
@@ -35,8 +35,8 @@ public struct HistoryValues<Object: ManagedObject>: Sendable {
     /// Returns the value of an attribute; nil if it had no value, or if the object had no such
     /// attribute at that position.
     ///
-    /// If the attribute has another type now, the value is converted as the migration converted it.
-    /// Traps if the key path is not a single `@Managed` property.
+    /// If the attribute's type has changed since, the value is converted as the migration converted
+    /// it. Traps if the key path is not a single `@Managed` property.
     public subscript<Content: AttributeConvertible>(
         attribute: KeyPath<Object, Content>
     ) -> Content? { content(Self.name(of: attribute)) }
@@ -53,7 +53,7 @@ public struct HistoryValues<Object: ManagedObject>: Sendable {
         return URL(string: text)
     }
 
-    /// Returns the id at the end of a to-one relationship, or nil if it had no target.
+    /// Returns the id of a to-one relationship's target, or nil if there was none.
     public subscript<Target: ManagedObject>(
         relationship: KeyPath<Object, Target?>
     ) -> ObjectID? { target(of: Self.name(of: relationship)) }

@@ -1,6 +1,6 @@
 package import TandemModel
 
-/// A transaction that installed a model, and the model.
+/// A model and the transaction that installed it.
 package struct Installation: Sendable {
     /// The transaction.
     package let transaction: Transaction

@@ -16,15 +16,15 @@ import TandemWire
 ///
 /// A consumer has one position, so it iterates over one sequence at a time: an acknowledgement
 /// covers the changes of all classes. Saves without a matching change are acknowledged
-/// automatically once every earlier matching save is.
+/// automatically once every earlier matching save has been acknowledged.
 ///
 /// Only one connection at a time can use a consumer, from the registration until the connection
 /// ends. Any other connection that registers or acknowledges under the name gets `consumerInUse`.
 ///
-/// The daemon limits the journal that it keeps for consumers. A consumer that exceeds the limit is
-/// expired: iterating and ``acknowledge(_:)-(Position)`` throw `historyExpired`. It then has to
-/// fetch a snapshot and register again at the position of the context that fetched it, so that no
-/// change is missed:
+/// The daemon limits how much of the journal it keeps for consumers. A consumer that exceeds the
+/// limit is expired: iterating and ``acknowledge(_:)-(Position)`` throw `historyExpired`. It then
+/// has to fetch a snapshot and register again at the position of the context that fetched it, so
+/// that no change is missed:
 ///
 ///     index(try await context.fetch(Item.self))
 ///     let again = try await container.consumer(named: "search index", at: context.position)
@@ -86,7 +86,7 @@ public struct JournalConsumer: Sendable {
                 core, filter, after: acknowledged, follows: follows, as: progress))
     }
 
-    /// Acknowledges every save up to that of a change; returns the acknowledged position.
+    /// Acknowledges the saves up to the save of a change; returns the acknowledged position.
     ///
     /// Only the last change of a save in the sequence (``HistoryChange/isLastOfSave``) acknowledges
     /// the save itself, so that a restart repeats the save as a whole. Throws the errors of
@@ -102,15 +102,15 @@ public struct JournalConsumer: Sendable {
     /// The acknowledgement is durable after the daemon's next checkpoint. After a power failure,
     /// the last changes may be delivered again.
     ///
-    /// Throws `historyExpired` if the consumer is expired or the position is of another log, and
-    /// `usage` if the consumer was removed. Throws `consumerInUse` if another connection has
-    /// registered the name since this connection was lost.
+    /// Throws `historyExpired` if the consumer is expired or the position belongs to a different
+    /// log, and `usage` if the consumer was removed. Throws `consumerInUse` if another connection
+    /// has registered the name since this connection was lost.
     @discardableResult
     public func acknowledge(_ position: Position) async throws -> Position {
         try await progress.acknowledge(position)
     }
 
-    /// Removes the consumer, so that no journal is kept for it; returns false if it did not exist.
+    /// Removes the consumer, so that no changes are kept for it; returns false if it did not exist.
     @discardableResult
     public func remove() async throws -> Bool {
         try await ConsumerOutcome(of: name, .remove, core.connection).acknowledged != nil

@@ -1,8 +1,8 @@
 package import TandemModel
 
-/// The models that were installed in a journal, each of which decodes the transactions of its time.
+/// The models installed in a journal; each decodes the transactions that were saved under it.
 ///
-/// A model change can move slots, so a row can't be read with another model.
+/// A model change can move slots, so a row can't be read with a different model.
 package struct ModelTimeline: Sendable {
     /// The recorded installations, oldest first.
     package private(set) var installed: [Installation] = []
@@ -27,7 +27,7 @@ package struct ModelTimeline: Sendable {
         installed.sort { $0.position < $1.position }
     }
 
-    /// Marks that every model of the journal has been recorded.
+    /// Marks every model of the journal as recorded.
     package mutating func complete() { isComplete = true }
 
     /// Returns whether the model of a transaction is not known yet.
@@ -45,7 +45,7 @@ package struct ModelTimeline: Sendable {
         return latest.map { $0.version > last.version ? $0 : last } ?? last
     }
 
-    /// Returns the models after another one, oldest first.
+    /// Returns the models that are newer than `model`, oldest first.
     ///
     /// The list is complete if `model` was returned by ``model(for:)``.
     package func models(after model: CompiledModel) -> [CompiledModel] {
@@ -54,13 +54,13 @@ package struct ModelTimeline: Sendable {
             .sorted { $0.version < $1.version }
     }
 
-    /// Returns the model of a transaction, or nil if it is no longer in the journal.
+    /// Returns the model of a transaction, or nil if the model is no longer in the journal.
     package func model(for transaction: Transaction) -> CompiledModel? {
         if isLatest(transaction) { return latest }
         return installed.last { $0.position <= transaction.position }?.model
     }
 
-    /// Returns whether a transaction was certainly written with the store's current model.
+    /// Returns whether a transaction is known to have been saved under the store's current model.
     private func isLatest(_ transaction: Transaction) -> Bool {
         guard let latest, case .objects(let changes) = transaction.content else { return false }
         var hasRows = false
@@ -71,12 +71,12 @@ package struct ModelTimeline: Sendable {
             guard version == latest.version else { return false }
             hasRows = true
         }
-        // Links have no model version. If the store's model is the first, it is the only one unless
-        // a later one was installed.
+        // Links have no model version. If the store's model has version 1, every transaction was
+        // saved under it, unless a newer model was installed.
         return hasRows || (latest.version == 1 && !isReplaced(transaction.position))
     }
 
-    /// Returns whether a newer model than the store's was installed at a position or before it.
+    /// Returns whether a model newer than the store's was installed at or before a position.
     private func isReplaced(_ position: UInt64) -> Bool {
         installed.contains { $0.position <= position && $0.model.version > (latest?.version ?? 0) }
     }

@@ -5,9 +5,9 @@ package import TandemModel
 /// A property that later models don't have keeps its last name, unless another property has that
 /// name now.
 package final class PropertyNames: Sendable {
-    /// The entity in the model of a position.
+    /// The entity in ``model``.
     package let entity: CompiledEntity
-    /// The model of the position.
+    /// The model at the position of the decoded change.
     package let model: CompiledModel
     /// The newest model.
     private let newest: CompiledModel
@@ -49,7 +49,7 @@ package final class PropertyNames: Sendable {
     /// Returns the slot of the property with a current name, or nil if there was none.
     func slot(of name: String) -> Int? { slots[name] }
 
-    /// Returns the current id of an object.
+    /// Returns the id of an object, with the current name of its entity.
     func id(of object: ObjectReference) -> ObjectID {
         (newest.entity(tagged: object.tag) == nil ? model : newest).id(of: object)
     }

@@ -8,7 +8,7 @@ struct ListAnswer {
     /// The placements of the objects, if a long list was requested without rows.
     private(set) var placements: ReceivedPlacements?
 
-    /// Creates a list from a complete answer, or from the head of a chunked one.
+    /// Creates a list from a complete answer, or from the head of a chunked answer.
     init(_ answer: FetchAnswer, of fetch: Fetch) {
         self.answer = answer
         guard let list = fetch.list, let placements = answer.places else { return }

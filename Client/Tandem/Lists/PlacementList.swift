@@ -1,6 +1,6 @@
 import TandemResults
 
-/// A list without the values of its rows: their placements and links.
+/// The placements and links of a list's rows, without the values.
 enum PlacementList {
     /// A list read from a cache.
     case rows([ResultRow], CachedLinks)
@@ -20,7 +20,7 @@ enum PlacementList {
         }
     }
 
-    /// The links of the rows; without hops if the links are unknown.
+    /// The links of the rows; `hops` is 0 if the links are unknown.
     var links: CachedLinks {
         switch self {
         case .rows(_, let links): links

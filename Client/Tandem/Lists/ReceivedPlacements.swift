@@ -15,7 +15,7 @@ struct ReceivedPlacements {
     private(set) var chunks: [ListPlacements] = []
     private var builder: SectionedListBuilder
 
-    /// Creates the placements of a complete answer, or of the head of a chunked one.
+    /// Creates the placements of a complete answer, or of the head of a chunked answer.
     init(_ placements: ListPlacements, sectioned: Bool, count: Int) {
         (sections, reached, hops) = (placements.sections, placements.reached, placements.hops)
         builder = SectionedListBuilder(sectioned: sectioned, sections: sections, count: count)
@@ -43,7 +43,7 @@ struct ReceivedPlacements {
         }
     }
 
-    /// The links of the rows, in the form of a cache; without hops if the links are unknown.
+    /// The links of the rows, in the form stored in a cache; `hops` is 0 if the links are unknown.
     var cachedLinks: CachedLinks {
         var links = CachedLinks()
         (links.objects, links.hops) = (reached, hops)

@@ -11,12 +11,12 @@ import TandemResults
 /// sort keys were folded. A usable list is updated with the journal's changes since its position,
 /// so it is never stale. Any other file is ignored and replaced.
 ///
-/// Format, little-endian, by ``ByteWriter``:
+/// Format, little-endian, written with ``ByteWriter``:
 /// - the format's name and the version of the Unicode tables, as text,
 /// - the two words of the request's hash,
 /// - the position, as text,
 /// - the section names,
-/// - for each row its number, entity tag, the index of its section name, and its sort key,
+/// - for each row, its number, its entity tag, the index of its section name, and its sort key,
 /// - ``CachedLinks``,
 /// - the hash of all preceding bytes.
 struct SectionCache: Equatable {
@@ -71,8 +71,8 @@ struct SectionCache: Equatable {
         return writer.bytes
     }
 
-    /// Reads the content of a file; nil if it is damaged, incomplete, of another format, or made
-    /// with other Unicode tables.
+    /// Reads the content of a file; nil if it is damaged or incomplete, has a different format, or
+    /// was written with different Unicode tables.
     init?(bytes: [UInt8], tables: String = UnicodeTables.version) {
         guard bytes.count > 16 else { return nil }
         let body = Array(bytes.dropLast(16))
@@ -119,7 +119,7 @@ struct SectionCacheDirectory: Sendable {
     private static let suffix = ".list"
 
     private func file(_ name: String) -> String {
-        // Any text is a valid name: bytes other than letters and hyphens are written in
+        // Any string is a valid name: bytes other than letters and hyphens are written in
         // hexadecimal.
         let plain = name.utf8.map { byte -> String in
             let isPlain = byte < 128 && (Character(UnicodeScalar(byte)).isLetter || byte == 45)
@@ -131,7 +131,7 @@ struct SectionCacheDirectory: Sendable {
         return "\(path)/\(short)\(Self.suffix)"
     }
 
-    /// Returns the list with this name, or nil if no readable one exists.
+    /// Returns the list with this name, or nil if there is no readable file for it.
     func load(_ name: String) -> SectionCache? {
         let bytes = try? files.contents(of: file(name), maximumBytes: SectionCache.maximumBytes)
         return bytes.flatMap { SectionCache(bytes: $0) }

@@ -18,7 +18,7 @@ public struct InverseName: Sendable {
 }
 
 extension AttributeType {
-    /// Creates the type of the attribute values to which a Swift type converts.
+    /// Creates the attribute type to which values of a Swift type are converted.
     ///
     ///     Attribute("level", AttributeType(of: Level.self))
     public init<Converted: AttributeConvertible>(of type: Converted.Type) {

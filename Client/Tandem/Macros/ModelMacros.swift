@@ -15,9 +15,8 @@ public import TandemModel
 /// Adds ``Managed`` to the properties, the static property `entity`, and the conformance to
 /// ``ManagedEntity``. <doc:Macros> shows the expansion.
 /// - Parameters:
-///   - name: The name of the entity; by default, that of the class.
-///   - parent: The superclass if it is a model class; nil if the superclass is another class
-///     without an entity.
+///   - name: The name of the entity; by default, the name of the class.
+///   - parent: The superclass if it is a model class; nil if the superclass has no entity.
 ///   - renamedFrom: The name of the entity in an earlier model.
 @attached(member, names: named(entity), named(checkInverses))
 @attached(memberAttribute)
@@ -32,7 +31,7 @@ public macro Model(
 ///     @Attribute(min: 0, max: 7) var wins: Int = 0
 ///     @Attribute(derived: .count("players")) var playerCount: Int
 ///
-/// A property needs no macro if it has no options. All parameters but the options are those of
+/// A property needs no macro if it has no options. All other parameters are the same as for
 /// `TandemModel.Attribute`.
 @attached(peer)
 public macro Attribute(
@@ -41,7 +40,8 @@ public macro Attribute(
     renamedFrom: String? = nil
 ) = #externalMacro(module: "TandemMacroPlugin", type: "PropertyMacro")
 
-/// Sets the name of an attribute, if it differs from that of the Swift property, and its options.
+/// Sets the options of an attribute, and its name if it differs from the name of the Swift
+/// property.
 ///
 ///     @Attribute("zone_name", .indexed, renamedFrom: "region") var zone: String
 @attached(peer)
@@ -58,10 +58,10 @@ public macro Attribute(
 ///     @Relationship(inverse: \.players) var team: Team?
 ///
 /// The relationship has the name of its Swift property. The inverse is required, and begins with
-/// `\.`: the compiler could not resolve `\Player.team` and `\Team.players` that refer to each other
-/// in macros.
+/// `\.`: the compiler can't resolve macros whose key paths refer to each other, such as
+/// `\Player.team` and `\Team.players`.
 /// - Parameters:
-///   - entity: The name of the other entity; by default, that of its class.
+///   - entity: The name of the other entity; by default, the name of its class.
 ///   - inverse: The inverse relationship.
 ///   - deleteRule: The effect of this object's deletion on the objects at the other end.
 ///   - optional: Whether the relationship may be empty.
@@ -85,8 +85,8 @@ public macro Transient() = #externalMacro(module: "TandemMacroPlugin", type: "Pr
 ///
 ///     #Index<Team>([\.zone, \.wins], [\.founded])
 ///
-/// The macro does not know the stored names of inherited properties. If one differs from the Swift
-/// property, declare the list in the class that declares the property.
+/// The macro does not know the stored names of inherited properties. If a stored name differs from
+/// the Swift name, declare the list in the class that declares the property.
 @freestanding(declaration)
 public macro Index<Root: ManagedObject>(_ properties: [PartialKeyPath<Root>]...) =
     #externalMacro(module: "TandemMacroPlugin", type: "PropertyListMacro")
@@ -95,8 +95,8 @@ public macro Index<Root: ManagedObject>(_ properties: [PartialKeyPath<Root>]...)
 ///
 ///     #Unique<Team>([\.name, \.zone])
 ///
-/// The macro does not know the stored names of inherited properties. If one differs from the Swift
-/// property, declare the list in the class that declares the property.
+/// The macro does not know the stored names of inherited properties. If a stored name differs from
+/// the Swift name, declare the list in the class that declares the property.
 @freestanding(declaration)
 public macro Unique<Root: ManagedObject>(_ properties: [PartialKeyPath<Root>]...) =
     #externalMacro(module: "TandemMacroPlugin", type: "PropertyListMacro")

@@ -14,8 +14,9 @@
 ///
 ///     let window = LoopActor.assumeIsolated { Window(container) }
 ///
-/// The context merges the saves of other processes in the loop, and its lists report them there.
-/// Blocking operations block the loop; awaited ones do not. <doc:MainLoops> has examples.
+/// The context merges the saves of other processes in the loop, where its lists also report
+/// changes. Blocking operations block the loop; awaited operations do not. <doc:MainLoops> has
+/// examples.
 @globalActor public actor LoopActor {
     /// The actor.
     public static let shared = LoopActor()
@@ -27,7 +28,7 @@
         LoopExecutor.main.asUnownedSerialExecutor()
     }
 
-    /// Runs a function on the actor at once; for callbacks of the loop.
+    /// Runs a function on the actor immediately; intended for callbacks of the loop.
     ///
     ///     g_signal_connect(button, "clicked") {
     ///         LoopActor.assumeIsolated { window.addItem() }

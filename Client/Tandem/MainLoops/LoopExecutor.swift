@@ -1,7 +1,7 @@
 import TandemIO
 public import TandemModel
 
-/// A serial executor whose jobs run in a program's own main loop, such as that of GLib or Qt.
+/// A serial executor whose jobs run in a program's own main loop, such as the loop of GLib or Qt.
 ///
 /// The loop waits for ``fileDescriptor`` and calls ``drain()`` when it is readable. Use it through
 /// ``LoopActor`` if the loop runs on the program's main thread. For a loop on another thread,
@@ -70,9 +70,9 @@ public final class LoopExecutor: SerialExecutor {
 
     /// Sets or removes a handler that is called when a job is added to an empty queue.
     ///
-    /// Use it for a loop that can't wait for a descriptor, such as SDL's: post an event that makes
-    /// the loop call ``drain()``. The handler is called on any thread, must be quick, and must not
-    /// drain. If jobs are queued already, it is called at once.
+    /// Use it for a loop that can't wait for a descriptor, such as the loop of SDL: post an event
+    /// that makes the loop call ``drain()``. The handler is called on any thread, must be quick,
+    /// and must not drain. If jobs are queued already, it is called at once.
     ///
     ///     LoopExecutor.main.onWork { SDL_PushEvent(&wakeUpEvent) }
     public func onWork(_ handler: (@Sendable () -> Void)?) {
@@ -86,8 +86,9 @@ public final class LoopExecutor: SerialExecutor {
     /// Runs the queued jobs; call it on the loop's thread when ``fileDescriptor`` is readable.
     ///
     /// Jobs that are added meanwhile wait for the next call, so that the loop handles other events
-    /// in between. A nested call, as from the loop of a modal dialog that a job has opened, runs
-    /// nothing, because an actor's job can't run in the middle of another. Traps on another thread.
+    /// in between. A nested call, for example from the loop of a modal dialog that a job has
+    /// opened, runs no jobs, because an actor's job can't run in the middle of another job. Traps
+    /// on any other thread.
     ///
     ///     while poll(&descriptors, 2, -1) > 0 {
     ///         if descriptors[0].revents != 0 { LoopExecutor.main.drain() }
@@ -95,7 +96,7 @@ public final class LoopExecutor: SerialExecutor {
     ///     }
     public func drain() {
         precondition(
-            isCurrent, "drain() must be called on the thread of the loop, not on another one.")
+            isCurrent, "drain() must be called on the thread of the loop.")
         // Cleared before the jobs are removed, so that a job that is added later signals again.
         wake.clear()
         let jobs = state.withLock { state -> [UnownedJob]? in
@@ -116,7 +117,7 @@ public final class LoopExecutor: SerialExecutor {
         state.withLock { $0.onWork }?()
     }
 
-    /// Whether the calling thread is the loop's.
+    /// Whether the calling thread is the loop's thread.
     var isCurrent: Bool {
         switch owner {
         case .mainThread: CurrentThread.isMain
@@ -139,7 +140,7 @@ public final class LoopExecutor: SerialExecutor {
         onWork?()
     }
 
-    /// Returns the reference that an actor's `unownedExecutor` returns.
+    /// Returns the reference to return from an actor's `unownedExecutor`.
     public func asUnownedSerialExecutor() -> UnownedSerialExecutor {
         UnownedSerialExecutor(ordinary: self)
     }
@@ -149,6 +150,6 @@ public final class LoopExecutor: SerialExecutor {
         precondition(isCurrent, "The calling thread is not the thread of the loop.")
     }
 
-    /// Returns whether the calling thread is the loop's.
+    /// Returns whether the calling thread is the loop's thread.
     public func isIsolatingCurrentContext() -> Bool? { isCurrent }
 }

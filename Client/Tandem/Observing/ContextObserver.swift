@@ -43,11 +43,11 @@ public enum ObserverEvent: Sendable {
     case failed(TandemError)
 }
 
-/// Reports the saves that change objects of an entity that match a predicate before or after the
-/// save.
+/// Reports the saves that change an object of an entity, if the object matches a predicate before
+/// or after the save.
 ///
-/// Use an observer if no list is needed. The observation ends when the observer is released, or
-/// with ``cancel()``.
+/// Use an observer if no list is needed. The observation ends when the observer is released or
+/// ``cancel()`` is called.
 public final class ContextObserver {
     private weak var context: ManagedObjectContext?
     private var request: CompiledRequest?
@@ -57,7 +57,8 @@ public final class ContextObserver {
     private let declaration: FetchDescriptor
     private let handler: (ObserverEvent) -> Void
     private var undelivered: Deque<ObserverEvent> = []
-    /// The last reported position; a context that moves back and forth reports each save once.
+    /// The last reported position; each save is reported once, even if the context moves back and
+    /// forth.
     private var last: UInt64
 
     init(
@@ -104,7 +105,8 @@ extension ContextObserver: MergeParticipant {
         }
     }
 
-    /// Compiles the request for another model, or reports once per model why that is impossible.
+    /// Compiles the request for a different model, or reports once per model why that is
+    /// impossible.
     private func recompile(for model: CompiledModel, _ gap: SaveGap) {
         guard (unsupportedModel?.model ?? request?.model) !== model else { return }
         do {

@@ -1,7 +1,8 @@
 import TandemModel
 import TandemQuery
 
-/// Finds the objects of a request that a save changed, from the content of the save alone.
+/// Finds the objects that match a request and were changed by a save, using only the content of the
+/// save.
 struct SaveMatcher: Sendable {
     let request: CompiledRequest
 
@@ -66,7 +67,8 @@ struct TouchedRows {
     private var touched: Set<ObjectNumber> = []
     private var rows: [ObjectNumber: Row] = [:]
 
-    /// Creates the rows as of before the first transaction; linear in the number of changes.
+    /// Creates the rows as they were before the first transaction, in time linear in the number of
+    /// changes.
     init(_ transactions: [Transaction], _ request: CompiledRequest) {
         guard transactions.count > 1, request.request.predicate != nil else { return }
         let changes = transactions.lazy.flatMap(\.changes)
@@ -95,7 +97,7 @@ struct TouchedRows {
 }
 
 extension Change {
-    /// Returns the names of the changed properties, in the order of slots.
+    /// Returns the names of the changed properties, in slot order.
     func names(_ entity: CompiledEntity) -> [String] {
         changed.slots.filter { $0 < entity.properties.count }.map { entity.properties[$0].name }
     }

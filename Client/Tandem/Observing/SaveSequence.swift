@@ -8,9 +8,9 @@ public import TandemQuery
 /// sequence begins with the next save that the context merges.
 ///
 /// An iteration ends by throwing `limitExceeded` if it lags too far, and `historyExpired` if saves
-/// were missed, because the log has another epoch or does not reach back far enough. It throws
-/// `unknownEntity`, `unknownProperty` or `invalidPredicate` at the first save whose model lacks a
-/// part of the filter. Saves are never skipped silently.
+/// were missed, because the log has a different epoch or does not reach back far enough. It throws
+/// `unknownEntity`, `unknownProperty` or `invalidPredicate` at the first save whose model does not
+/// fit the filter. Saves are never skipped silently.
 public struct SaveSequence: AsyncSequence, Sendable {
     /// The payload of a save.
     public typealias Element = SavePayload
@@ -41,8 +41,8 @@ public struct SaveSequence: AsyncSequence, Sendable {
 }
 
 extension PersistentContainer {
-    /// The saves of all processes, including this one, to the entities that this process subscribes
-    /// to.
+    /// The saves of all processes, including this process, that change entities to which this
+    /// process subscribes.
     ///
     /// A process subscribes to the entities that it has read. To receive saves of other entities,
     /// call ``follow(_:)`` first.
@@ -55,8 +55,8 @@ extension PersistentContainer {
         saves(SaveFilter(entity: entity, predicate: nil, author: author))
     }
 
-    /// Returns the saves that change objects of an entity that match a predicate before or after
-    /// the save.
+    /// Returns the saves that change an object of an entity, if the object matches a predicate
+    /// before or after the save.
     ///
     ///     let wins = container.saves(of: "Team", where: try ObjectPredicate(format: "wins > 3"))
     ///
@@ -65,8 +65,8 @@ extension PersistentContainer {
     /// use an observer of a context (``ManagedObjectContext/observe(_:where:_:)``).
     ///
     /// A save is also included if its content does not suffice to evaluate the predicate. This
-    /// concerns objects of which only to-many relationships changed, through the inverse, and
-    /// strings too long for a row.
+    /// concerns strings that are too long for a row, and objects that changed only in to-many
+    /// relationships, through the inverse.
     public func saves(
         of entity: String, where predicate: ObjectPredicate, by author: String? = nil
     ) -> SaveSequence {

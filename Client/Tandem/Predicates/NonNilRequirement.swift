@@ -2,15 +2,15 @@ import TandemQuery
 
 /// The values that must all be non-nil for an optional in a `#Predicate` to be non-nil.
 ///
-/// The result of an optional chain does not always show that the chain ended early: the count of no
-/// members is 0, although Swift's result is nil.
+/// The result of an optional chain does not always show that the chain ended early: `count`, for
+/// example, is then 0, although Swift's result is nil.
 struct NonNilRequirement {
-    /// The required values, each once; if there are none, the optional is never nil.
+    /// The required values, without duplicates; if there are none, the optional is never nil.
     private(set) var values: [QueryExpression] = []
 
     /// Returns the requirement with one more value.
     ///
-    /// Values implied by the new one, such as prefixes of its key path, are removed.
+    /// Values implied by the new value, such as prefixes of its key path, are removed.
     func adding(_ value: QueryExpression) -> NonNilRequirement {
         if value.isNeverNil || values.contains(where: { $0.isNil(where: value) }) { return self }
         var result = self
@@ -44,7 +44,7 @@ struct NonNilRequirement {
     }
 }
 
-/// The replacement of a value if required values are nil.
+/// The replacement for a value if a required value is nil.
 struct Fallback {
     /// The values required for the original value to apply.
     var needed: NonNilRequirement
@@ -53,8 +53,8 @@ struct Fallback {
 }
 
 extension QueryExpression {
-    /// Returns whether the value is nil if another one is, because it is reached through or
-    /// calculated from that value.
+    /// Returns whether this value is nil whenever `other` is, because it is reached through `other`
+    /// or calculated from it.
     func isNil(where other: QueryExpression) -> Bool {
         if self == other { return true }
         return switch (self, other) {

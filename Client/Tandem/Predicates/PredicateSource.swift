@@ -11,7 +11,7 @@ public import TandemQuery
 ///     try context.fetch(Team.self, where: #Predicate { $0.wins > 3 })
 ///     try context.fetch(Team.self, where: .text("wins > %@", 3))
 ///
-/// A condition that can't be translated throws its error when it is used.
+/// If a condition can't be translated, the error is thrown when the condition is used.
 public protocol PredicateSource<Evaluation> {
     /// The type of a function that decides whether an object matches, such as
     /// `(Team) throws -> Bool`; it determines the class of the objects.
@@ -19,7 +19,7 @@ public protocol PredicateSource<Evaluation> {
 
     /// The condition without the class.
     ///
-    /// Throws `usage` for a key path that names no property, and `invalidPredicate` for a text that
+    /// Throws `usage` for a key path that names no property, and `invalidPredicate` for text that
     /// can't be parsed and for an expression of a `#Predicate` that has no translation.
     var objectPredicate: ObjectPredicate { get throws(TandemError) }
 }

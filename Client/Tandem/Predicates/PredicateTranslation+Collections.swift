@@ -121,7 +121,7 @@ struct ValueRange {
     }
 }
 
-/// A range with any type of bounds.
+/// A range with bounds of any type.
 protocol OperandRange {
     /// The bounds; nil if they are not attribute values.
     var ends: ValueRange? { get }

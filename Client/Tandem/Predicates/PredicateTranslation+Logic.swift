@@ -90,7 +90,7 @@ extension PredicateTranslation {
         }
     }
 
-    /// Returns a condition compared with true, false or nil.
+    /// Returns the comparison of a condition with true, false or nil.
     private static func compare(
         _ part: Translation, _ op: Comparison.Operator, _ wanted: Value, _ node: Any
     ) throws(TandemError) -> ObjectPredicate {

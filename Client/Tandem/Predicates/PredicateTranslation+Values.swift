@@ -104,7 +104,7 @@ extension PredicateTranslation {
     }
 }
 
-// MARK: Texts
+// MARK: Strings
 
 extension PredicateExpressions.CollectionContainsCollection: TranslatedExpression {
     func translate(_ translation: inout PredicateTranslation) throws(TandemError)

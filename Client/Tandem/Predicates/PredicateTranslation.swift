@@ -7,12 +7,12 @@ extension ObjectPredicate {
     ///
     /// - Objects, ``Managed`` properties, `id` and captured values may be compared, used in
     ///   arithmetic, and looked up in lists and ranges.
-    /// - Texts support `contains` and `starts(with:)`.
+    /// - Strings support `contains` and `starts(with:)`.
     /// - To-many relationships support `contains`, `allSatisfy`, `filter`, `count` and `isEmpty`.
     /// - Optionals support `?.`, `??`, `!` and `if let`. Nil has Swift's semantics: an optional
     ///   chain that ends early equals nil and nothing else.
     ///
-    /// Any other expression throws `invalidPredicate` with its name, and a key path of any other
+    /// Any other expression throws `invalidPredicate` with its name, and a key path to any other
     /// property throws `usage`. The predicate is not evaluated, and no object is read. Cost: a few
     /// tens of microseconds for the first use of a key path.
     ///

@@ -84,7 +84,7 @@ public func ~= <Object: ManagedEntity, Operand: PredicateOperand & Comparable>(
     keyPath >= range.lowerBound && keyPath < range.upperBound
 }
 
-// MARK: Texts
+// MARK: Strings
 
 /// A string or an optional string.
 public protocol TextOperand: PredicateOperand {}
@@ -93,36 +93,36 @@ extension String: TextOperand {}
 
 extension Optional: TextOperand where Wrapped: TextOperand {}
 
-/// Operators on the text at a key path: `(\Team.name).beginsWith("ca", .caseInsensitive)`.
+/// Operators on the string at a key path: `(\Team.name).beginsWith("ca", .caseInsensitive)`.
 extension KeyPath where Root: ManagedObject, Value: TextOperand {
-    /// Matches objects whose text equals a text after both are folded.
+    /// Matches objects whose string equals `text` after both are folded.
     public func equals(_ text: String, _ options: Comparison.Options) -> TypedPredicate<Root> {
         TypedPredicate(self, .equal, .constant(.string(text)), options)
     }
 
-    /// Matches objects whose text begins with a text.
+    /// Matches objects whose string begins with `text`.
     public func beginsWith(
         _ text: String, _ options: Comparison.Options = []
     ) -> TypedPredicate<Root> {
         TypedPredicate(self, .beginsWith, .constant(.string(text)), options)
     }
 
-    /// Matches objects whose text contains a text.
+    /// Matches objects whose string contains `text`.
     public func contains(
         _ text: String, _ options: Comparison.Options = []
     ) -> TypedPredicate<Root> {
         TypedPredicate(self, .contains, .constant(.string(text)), options)
     }
 
-    /// Matches objects whose text ends with a text.
+    /// Matches objects whose string ends with `text`.
     public func endsWith(
         _ text: String, _ options: Comparison.Options = []
     ) -> TypedPredicate<Root> {
         TypedPredicate(self, .endsWith, .constant(.string(text)), options)
     }
 
-    /// Matches objects whose text matches a pattern: `?` stands for one character, `*` for any
-    /// number of characters.
+    /// Matches objects whose string matches a pattern, in which `?` stands for one character and
+    /// `*` for any number of characters.
     public func isLike(
         _ pattern: String, _ options: Comparison.Options = []
     ) -> TypedPredicate<Root> {

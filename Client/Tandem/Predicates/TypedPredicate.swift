@@ -22,8 +22,8 @@ public struct TypedPredicate<Object: ManagedObject>: Sendable {
         get throws(TandemError) { try result.get() }
     }
 
-    /// Creates the condition of a predicate in any form, for example of a `#Predicate`, to combine
-    /// it with others.
+    /// Creates a predicate from a condition in any form, for example from a `#Predicate`, to
+    /// combine it with others.
     public init<Condition: PredicateSource>(
         _ condition: Condition
     ) where Condition.Evaluation == (Object) throws -> Bool {
@@ -66,7 +66,7 @@ public struct TypedPredicate<Object: ManagedObject>: Sendable {
 }
 
 extension QueryExpression {
-    /// Creates the expression of a key path's value.
+    /// Creates the expression for the value at a key path.
     init(_ path: KeyPathRecorder.Path) {
         self = path.names.isEmpty ? .selfObject : .keyPath(path.names)
     }

@@ -8,7 +8,7 @@ public import TandemQuery
 ///     let teams = try context.fetch(strong)
 ///     let count = try context.count(for: strong)
 ///
-/// Tools without classes name the entity: `FetchRequest(entity: "Team")`. Ties of the order are
+/// Tools without classes name the entity: `FetchRequest(entity: "Team")`. Ties in the order are
 /// broken by object number, which also determines the order if there are no sort keys. A key path
 /// or text that can't be translated is reported when the request is used.
 public struct FetchRequest<Object: ManagedObject>: Hashable, Sendable {
@@ -38,8 +38,8 @@ public struct FetchRequest<Object: ManagedObject>: Hashable, Sendable {
 
     /// The condition; nil matches everything.
     ///
-    /// Also nil if the condition can't be translated. Using the request then throws the reason,
-    /// until another predicate is set.
+    /// Also nil if the condition can't be translated. Using the request then throws the error,
+    /// until a different predicate is set.
     public var predicate: ObjectPredicate? {
         get { try? condition.get() }
         set { condition = .success(newValue) }

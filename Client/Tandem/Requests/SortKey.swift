@@ -1,7 +1,7 @@
 import TandemModel
 public import TandemQuery
 
-/// One component of the sort order of a class's objects: a property, and the direction.
+/// One component of a sort order: a property of a class, and a direction.
 ///
 /// Write it with a key path, or as text. In text, `-` before the key path means descending order. A
 /// colon and a selector follow the key path if strings are not compared by code point.
@@ -15,7 +15,7 @@ public struct SortKey<Object: ManagedObject>: Hashable, Sendable {
     /// The comparison of two values.
     public typealias Selector = SortComponent.Selector
 
-    /// A description of what ``init(_:)`` accepts, for errors.
+    /// A description of the text that ``init(_:)`` accepts, for error messages.
     package static var form: String { SortComponent.form }
 
     private let parsed: Result<SortComponent, TandemError>

@@ -81,8 +81,8 @@ struct CaughtUpAnswer {
 
     var answer: FetchAnswer { buffered.answer }
 
-    /// The placements of the whole list; nil if there are none, or if single rows changed after the
-    /// answer.
+    /// The placements of the whole list; nil if there are none, or if individual rows changed after
+    /// the answer.
     var placements: ReceivedPlacements? {
         guard let known = buffered.known, known.verdicts.isEmpty, overrides.isEmpty,
             !plan.isWindow
@@ -121,7 +121,7 @@ struct CaughtUpAnswer {
         return WindowRows(rows, edge: buffered.isComplete ? nil : collector.edge(of: answer))
     }
 
-    /// The rows that the group itself changed, with the reasons.
+    /// The rows that the group itself changed, with the reasons for the changes.
     var reasons: [ObjectNumber: ChangeReason] {
         var reasons: [ObjectNumber: ChangeReason] = [:]
         for change in collector.own { reasons[change.object.number] = .ownValues }
@@ -131,8 +131,8 @@ struct CaughtUpAnswer {
         return reasons
     }
 
-    /// Returns whether the group contains all changes since a position, and all of them can be
-    /// evaluated here.
+    /// Returns whether the group contains all changes since a position, and the client can evaluate
+    /// all of them.
     func hasAllChanges(since position: Position, _ now: Position) -> Bool {
         let isUndecided =
             verdicts == nil && plan.mode == .verdicts
@@ -169,7 +169,7 @@ struct CaughtUpAnswer {
         }
     }
 
-    /// Returns the links of the rows; keeps the rows in the context if they are few enough.
+    /// Returns the links of the rows; keeps the rows in the context if there are few enough.
     func links(of rows: [ResultRow]) -> ResultsLinks {
         // A list opened from a cache or from placements has no row values.
         let keepsRows = rows.count <= source.core.limits.keptRows && buffered.known == nil
@@ -204,14 +204,15 @@ struct CaughtUpAnswer {
 }
 
 extension ClientLimits {
-    /// The maximum number of rows of a list that is kept in the context.
+    /// The maximum length of a list whose rows are kept in the context.
     ///
     /// For a longer list, the daemon is asked which rows refer to a changed object.
     var keptRows: Int { cachedRows / 2 }
 }
 
 extension FetchAnswer {
-    /// Returns the rows of related objects by number, and those of the listed objects if requested.
+    /// Returns the rows of related objects by number, and the rows of the listed objects if
+    /// requested.
     fileprivate func rows(includingObjects: Bool) -> [ObjectNumber: Row] {
         var rows: [ObjectNumber: Row] = [:]
         for object in related { rows[object.object.number] = object.row }

@@ -11,9 +11,9 @@ public struct ChangeCause: Hashable, Sendable {
     /// this row.
     ///
     /// For a row that entered or left the list, these are all such key paths of the predicate; for
-    /// other rows, those that match the reasons of the change. Key paths are recorded for the merge
-    /// as a whole, so a key path may have changed only for another row. The set is empty for a new
-    /// or deleted object.
+    /// other rows, the key paths that match the reasons for the change. Key paths are recorded for
+    /// the merge as a whole, so a value may have changed only for a different row. The set is empty
+    /// for a new or deleted object.
     public var keyPaths: [String]
 
     /// Creates a cause with the given names.
@@ -84,7 +84,7 @@ struct ChangeCauses: Sendable {
         ends.formUnion(later.ends)
     }
 
-    /// Returns the cause of one part of a change.
+    /// Returns the cause of the change to one object.
     func cause(
         of object: ResultsChange.ObjectChange, _ reason: ChangeReason, _ model: CompiledModel
     ) -> ChangeCause {

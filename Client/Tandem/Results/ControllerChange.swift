@@ -4,7 +4,7 @@ public import TandemResults
 /// The effect of one merge on the list of a results controller.
 ///
 /// A change is a value that can be sent to other actors, stored, applied, and merged with the next
-/// one.
+/// change.
 ///
 ///     shown = try change.apply(to: shown)                        // [FetchedResultsSection]
 ///     let both = try first.merging(second, from: shown)
@@ -17,7 +17,7 @@ public struct ControllerChange: Sendable {
     /// Whether the change delivers the first list, which a view need not animate; such a change may
     /// be empty.
     public let isFirstLoad: Bool
-    /// The error because of which the current list can't be shown, or nil.
+    /// The error that prevents the current list from being shown, or nil.
     ///
     /// A change with an error is empty, because the last list that was in order stays visible. The
     /// next change without an error, which may be empty as well, reports the recovery, and is
@@ -73,8 +73,8 @@ public struct ControllerChange: Sendable {
 
     // MARK: Applying
 
-    /// Returns the sections after the change, given the sections before it, by the rules of a
-    /// table's batch update; O(n).
+    /// Returns the sections after the change, given the sections before it, according to the rules
+    /// of a table's batch update; O(n).
     ///
     /// Throws `ReplayError` if the change does not fit these sections.
     public func apply(
@@ -89,7 +89,7 @@ public struct ControllerChange: Sendable {
         }
     }
 
-    /// Merges this change with the one that follows it into their net effect.
+    /// Returns the net effect of this change and the change that follows it.
     ///
     /// The result has the position and the error of the later change, and the causes of both. `old`
     /// contains the sections before this change. O(n). Throws `ReplayError` if the changes do not
@@ -103,8 +103,8 @@ public struct ControllerChange: Sendable {
 
     // MARK: Shapes
 
-    /// The objects that were already in the list and have changed, moved ones included; a diffable
-    /// view reloads them.
+    /// The objects that were already in the list and have changed, including moved objects; a
+    /// diffable view reloads them.
     public var reloadedIDs: [ObjectID] {
         change.objects.filter { $0.from != nil && $0.to != nil }.map(id(of:))
     }
@@ -114,8 +114,8 @@ public struct ControllerChange: Sendable {
         change.objects.filter { if case .update = $0 { true } else { false } }.map(id(of:))
     }
 
-    /// The change of a list without sections, as the standard library's difference of its ids; nil
-    /// for any other list.
+    /// The change to a list without sections, as the standard library's difference between ids; nil
+    /// for a list with sections.
     ///
     /// A move is a removal and an insertion that are associated with each other. A difference can't
     /// express updates; see ``reloadedIDs``.

@@ -123,7 +123,7 @@ struct EditOverlay {
 
     /// Returns the row of an edited object, or nil if the object does not match.
     ///
-    /// An object that can't be evaluated here keeps its stored row. If its own row is not loaded
+    /// An object that the client can't evaluate keeps its stored row. If its own row is not loaded
     /// and it is already in the overlay, it keeps the row `shown`.
     private func place(
         _ entry: inout OverlayEntry, _ plan: ResultsPlan, shown: ResultRow?, isShown: Bool
@@ -179,7 +179,7 @@ struct EditOverlay {
     /// Applies the context's current edits on top of a group's changes to stored rows.
     ///
     /// `rows` contains the rows as shown before. Returns the edited objects that were examined,
-    /// including those whose edits were dropped.
+    /// including objects whose edits were dropped.
     mutating func apply(
         over edits: inout ListEdits, _ plan: ResultsPlan, _ group: MergedGroup?,
         _ rows: KnownRows, _ links: ResultsLinks?, _ causes: inout ChangeCauses
@@ -225,8 +225,8 @@ struct EditOverlay {
                 }
                 continue
             }
-            // Own links are compared below, together with the edits in which they were shown
-            // before.
+            // Changes to the row's own links are detected below, by comparing the edits before and
+            // after the step.
             var reason =
                 plan.showsOwnLinksOnly
                 ? [] : edits.reasons[number]?.intersection(.refreshPath) ?? []
@@ -345,7 +345,7 @@ struct EditOverlay {
         for (number, entry) in rows.entries { set(number, entry) }
     }
 
-    /// Corrects the change reasons of edited rows after the list was fetched.
+    /// Corrects the reasons for changes to edited rows after the list was fetched.
     ///
     /// An edit that the list already showed is not reported again as a change to the row's own
     /// values.

@@ -5,7 +5,7 @@ extension FetchedResultsController {
     /// The titles for a section index beside the list, one per section in order; several sections
     /// may have the same title.
     ///
-    /// ``section(forSectionIndexTitle:at:)`` returns the section of a title. Cost: O(sections).
+    /// ``section(forSectionIndexTitle:at:)`` returns the section for a title. Cost: O(sections).
     public var sectionIndexTitles: [String] {
         visible.sections.map { sectionIndexTitle(forSectionName: $0.name) }
     }
@@ -70,11 +70,11 @@ extension FetchedResultsController {
 
     /// Returns a sequence of all changes from now on, for one reader on any actor.
     ///
-    /// Applied in order to the sections at this moment, the changes produce each later state. The
-    /// sequence includes the first list, later fetches of the whole list, failures and recoveries
-    /// (``ControllerChange/error``). The sequence ends when the controller is released or the
-    /// reader is cancelled, and throws `limitExceeded` if the reader lags further than the policy
-    /// allows.
+    /// Applied in order to the sections at the time of the call, the changes produce each later
+    /// state. The sequence includes the first list, later fetches of the whole list, failures and
+    /// recoveries (``ControllerChange/error``). The sequence ends when the controller is released
+    /// or the reader is cancelled, and throws `limitExceeded` if the reader lags further than the
+    /// policy allows.
     public func changes(
         _ policy: ResultsPolicy = .every
     ) -> some AsyncSequence<ControllerChange, any Error> & Sendable {

@@ -18,11 +18,11 @@ public import TandemResults
 ///     let first = controller[ResultsIndexPath(section: 0, item: 0)]
 ///
 /// A controller belongs to its context's actor, like the context's objects. It is updated whenever
-/// the context merges. Its observers are notified after all controllers of the context were
+/// the context merges. Its observers are notified after all controllers of the context have been
 /// updated.
 ///
 /// A `ListFollower` decides what each merge has to request for the list, a `FollowedList` keeps the
-/// list's content, and a `ResultsOutbox` its observers.
+/// list's content, and a `ResultsOutbox` notifies its observers.
 public final class FetchedResultsController<Object: ManagedObject> {
     /// The context whose objects are listed, and whose merges update the list.
     public let context: ManagedObjectContext
@@ -42,11 +42,11 @@ public final class FetchedResultsController<Object: ManagedObject> {
     /// The name under which the list is cached between runs of the program; nil for no cache.
     ///
     /// If there is a cached list, the controller's first fetch only requests the changes since the
-    /// cache was written. A cache of another request, model, store or epoch is ignored and
+    /// cache was written. A cache for a different request, model, store or epoch is ignored and
     /// replaced, so the app need not delete caches. See ``PersistentContainer/cacheDirectory``.
     ///
     /// Lists with a limit or an offset, and lists with sums, are not cached. A list that was opened
-    /// from its cache behaves like a fetched one, but its rows are not loaded. If an object to
+    /// from its cache behaves like a fetched list, but its rows are not loaded. If an object to
     /// which rows refer changes, the daemon is asked once for these rows.
     ///
     /// A changed name takes effect when the list is next written to its cache. If the list was
@@ -113,8 +113,8 @@ public final class FetchedResultsController<Object: ManagedObject> {
     private let notifier = ResultsNotifier<Object>()
     private var slot: ControllerSlot?
 
-    /// Creates a controller of a list, optionally with sections by a key path as text; does not
-    /// fetch.
+    /// Creates a controller, optionally with sections named by a textual key path; does not fetch
+    /// the list.
     ///
     /// - Parameters:
     ///   - fetchRequest: The objects to list; at least one sort key is required.
@@ -147,9 +147,10 @@ public final class FetchedResultsController<Object: ManagedObject> {
         }
     }
 
-    /// Creates a controller of a list with sections by a key path; does not fetch.
+    /// Creates a controller with sections named by a key path; does not fetch the list.
     ///
-    /// The other parameters and the errors are those of the initializer with a key path as text.
+    /// The other parameters and the errors are the same as for the initializer with a textual key
+    /// path.
     public convenience init(
         fetchRequest: FetchRequest<Object>, context: ManagedObjectContext,
         sectionNameKeyPath: PartialKeyPath<Object>,
@@ -168,10 +169,10 @@ public final class FetchedResultsController<Object: ManagedObject> {
 
     /// Fetches the list, and updates it with every later merge; blocks.
     ///
-    /// Delegates are not notified, except a ``FetchedResultsSnapshotDelegate``. One answer is
-    /// enough, however many saves others make meanwhile; the context merges up to the position of
-    /// that answer. A list that is sent in chunks is built as they arrive. If the connection is
-    /// lost during the answer, the request is repeated (``ClientLimits/requestAttempts``).
+    /// Delegates are not notified, except a ``FetchedResultsSnapshotDelegate``. One answer suffices
+    /// even while others save, because the context merges up to that answer's position. A list that
+    /// is sent in chunks is built as the chunks arrive. If the connection is lost during the
+    /// answer, the request is repeated (``ClientLimits/requestAttempts``).
     ///
     /// Throws `noSortDescriptors`, `unknownEntity`, `unknownProperty`, `invalidPredicate`,
     /// `outOfOrderSection`, `disconnected`, `limitExceeded`, or `timeout` if the list could not be
@@ -218,8 +219,8 @@ public final class FetchedResultsController<Object: ManagedObject> {
     /// The sections in order.
     ///
     /// Without a section key path there is one section, named `""`. With a section key path, no
-    /// section is empty. Cost: O(objects); use ``object(at:)`` and ``numberOfObjects`` for single
-    /// values.
+    /// section is empty. Cost: O(objects); use ``object(at:)`` and ``numberOfObjects`` for
+    /// individual values.
     public var sections: [FetchedResultsSection] {
         guard let model = follower.plan?.compiled.model else { return [] }
         let shown = visible
@@ -252,7 +253,7 @@ public final class FetchedResultsController<Object: ManagedObject> {
 
     /// Returns the object at an index path; its row is loaded when it is first read.
     ///
-    /// An index path outside the list traps; before ``performFetch()`` every index path does.
+    /// Traps if the index path is outside the list; before ``performFetch()``, the list is empty.
     public func object(at path: ResultsIndexPath) -> Object {
         precondition(
             follower.plan != nil, "The list is empty, because performFetch() was not called.")
@@ -262,7 +263,7 @@ public final class FetchedResultsController<Object: ManagedObject> {
     /// The object at an index path (``object(at:)``).
     public subscript(path: ResultsIndexPath) -> Object { object(at: path) }
 
-    /// Returns the object at an index path of the current list or an earlier one.
+    /// Returns the object at an index path of the current list or an earlier list.
     func object(at path: ResultsIndexPath, of list: SectionedList) -> Object {
         let identity = list.identity(at: path)
         return typed(

@@ -10,14 +10,14 @@ public import TandemResults
 ///
 /// Index paths follow the rules of table batch updates. Deletions, updates and the sources of moves
 /// refer to the list before the change. Insertions and the targets of moves refer to the list after
-/// it. The controller shows the new list already. Apply a change as one batch, because its index
-/// paths are wrong for a list that is updated call by call.
+/// it. During the calls, the controller already shows the new list. Apply a change as one batch,
+/// because its index paths are wrong for a list that is updated call by call.
 ///
 /// The methods are called synchronously by the operation that causes a merge, after all controllers
-/// of the context were updated. Reading a property whose values must be loaded can cause a merge,
-/// too. The delegate may read, edit and save the context with blocking calls, even while it is
-/// notified of the context's own save. There is one exception: while a save with inserted objects
-/// and a save id set by the caller awaits its answer, another save throws `usage`.
+/// of the context have been updated. Reading a property whose values must be loaded can cause a
+/// merge, too. The delegate may read, edit and save the context with blocking calls, even while it
+/// is notified of the context's own save. There is one exception: while a save with inserted
+/// objects and a save id set by the caller awaits its answer, another save throws `usage`.
 ///
 /// In the declaration of a class bound to the main actor, write `@MainActor` before the protocol's
 /// name:

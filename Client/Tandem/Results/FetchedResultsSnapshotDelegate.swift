@@ -1,10 +1,10 @@
 public import TandemModel
 
-/// A list as ids, for views that compute differences themselves.
+/// The ids of a list, for views that compute differences themselves.
 public struct FetchedResultsSnapshot: Hashable, Sendable {
     /// The sections in order.
     public var sections: [FetchedResultsSection]
-    /// The objects that were already in the list and have changed, moved ones included.
+    /// The objects that were already in the list and have changed, including moved objects.
     public var reloaded: [ObjectID]
     /// Whether this is the first list, which a view need not animate.
     public var isFirstLoad: Bool

@@ -72,7 +72,7 @@ final class FollowedList {
         }
     }
 
-    /// Returns an upper bound on the known rows that are removed or move beyond the edge.
+    /// Returns an upper bound on the number of known rows that are removed or move beyond the edge.
     func losses(_ group: MergedGroup, _ verdicts: [Verdict]?, _ plan: ResultsPlan) -> Int {
         if let verdicts { return verdicts.count }
         if plan.mode == .verdicts { return 0 }
@@ -209,7 +209,8 @@ final class FollowedList {
         return nil
     }
 
-    /// Returns the rows that stay in the list and count as changed, with the reasons.
+    /// Returns the rows that stay in the list and count as changed, with the reasons for the
+    /// changes.
     private func changeReasons(
         of rows: [ResultRow], _ new: CaughtUpAnswer, _ phase: ResultsPhase
     ) -> [ObjectNumber: ChangeReason] {
@@ -241,11 +242,11 @@ final class FollowedList {
                 reasons[number, default: []].formUnion(.refreshPath)
             }
         }
-        // Keys of different orders can't be compared.
+        // Keys made for different sort orders can't be compared.
         guard old.request.sort == plan.request.sort, old.sectionKeyPath == plan.sectionKeyPath
         else { return reasons }
-        // Compare with the shown rows, edits included, because the save of a shown edit moves
-        // nothing.
+        // Compare with the shown rows, edits included, because saving an edit that is already shown
+        // moves no row.
         for row in rows {
             guard let old = stored.rows.row(row.number) else { continue }
             let reason = RowChangeCollector.difference(old, row)
@@ -306,7 +307,7 @@ final class FollowedList {
         outbox.publish(report, change, visible: shown.visible)
     }
 
-    /// Writes the list to its cache, if enough rows changed since the last time.
+    /// Writes the list to its cache, if enough rows have changed since it was last written.
     func keepInCache(_ plan: ResultsPlan, isFinal: Bool) {
         guard !plan.isWindow, shown.error == nil, let position = shown.position else { return }
         cache.save(shown.list.count, isFinal: isFinal, source) {

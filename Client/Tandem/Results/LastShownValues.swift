@@ -10,7 +10,7 @@ import TandemWire
 /// changed if these values differ.
 struct LastShownValues {
     private let model: CompiledModel
-    /// The values along the refresh key paths, for the rows whose values were held.
+    /// The values along the refresh key paths, for the rows that were loaded.
     private var values: [ObjectNumber: [UInt8]] = [:]
     /// The rows whose members had been read.
     private var rowsWithReadMembers: Set<ObjectNumber> = []

@@ -6,9 +6,8 @@ import TandemWire
 /// The cache file of a list: written after a fetch and as the list changes, and read by the first
 /// fetch of a controller with the same cache name.
 ///
-/// A list that is opened from its cache requests the changes since the cached position, as a merge
-/// does, instead of all rows. A list with a limit or an offset is not cached, because it is fetched
-/// quickly.
+/// A list that is opened from its cache requests only the changes since the cached position, as a
+/// merge does. A list with a limit or an offset is not cached, because it is fetched quickly.
 ///
 /// The file may be out of date, because the journal has the missing changes. It is therefore
 /// written only when catching up would become expensive.
@@ -22,7 +21,7 @@ struct ListCache {
         source.core.cacheDirectory.map { SectionCacheDirectory($0) }
     }
 
-    /// Returns the cached list of a plan, or nil if there is no usable one.
+    /// Returns the cached list of a plan, or nil if there is no usable cache.
     func load(
         _ plan: ResultsPlan, in session: ServerState, _ source: ManagedObjectContext
     ) -> SectionCache? {

@@ -43,7 +43,7 @@ final class ListFollower: ListParticipant {
         answer = nil
         if let cached {
             try await catchUp(cached, calls)
-            // A cache that could not be used is ignored from here on.
+            // A cache that could not be used is ignored from now on.
             if opening.plan != nil, answer == nil { opening = .pending(plan, sums) }
         }
         try await mergeUntilOpen(calls)
@@ -101,7 +101,7 @@ final class ListFollower: ListParticipant {
         try await source.merger.merge(through: verdicts.position, calls)
     }
 
-    /// Writes the list to its cache, if enough rows changed since the last time.
+    /// Writes the list to its cache, if enough rows have changed since it was last written.
     func keepInCache(isFinal: Bool = false) {
         if let plan = phase.followed { list.keepInCache(plan, isFinal: isFinal) }
     }
@@ -184,8 +184,7 @@ final class ListFollower: ListParticipant {
         fetches += 1
         let limits = source.core.limits
         let fetch = plan.fetch(slack: max(1, limits.windowSlack) + 2 * losses)
-        // Most values of a long list are never read, so a list that is opened first is fetched
-        // without them.
+        // Most values of a long list are never read, so the first fetch of a long list omits them.
         guard case .idle = phase, opening.sums?.isEmpty == true, !plan.isWindow,
             source.pinnedPosition == nil
         else { return fetch }
@@ -193,7 +192,7 @@ final class ListFollower: ListParticipant {
     }
 
     func receive(_ result: Result<ListAnswer, TandemError>, for fetch: Fetch) {
-        // Another request may have been set and sent meanwhile.
+        // A different request may have been set and sent in the meantime.
         guard let plan = currentPlan(), plan.matches(fetch) else { return }
         switch result {
         case .failure(let error): refuse(error)
@@ -214,7 +213,7 @@ final class ListFollower: ListParticipant {
     /// Accepts a list without row values; if its links are missing, the daemon evaluates later
     /// changes.
     private func accept(_ places: ReceivedPlacements, _ found: FetchAnswer, _ plan: ResultsPlan) {
-        // Another answer to the same request has opened the list already.
+        // Another answer to the same request has already opened the list.
         guard opening.plan != nil else { return }
         let hops = ResultsLinks(plan, pinsRows: false).hops
         guard [0, hops].contains(places.hops),
@@ -234,7 +233,7 @@ final class ListFollower: ListParticipant {
 
     /// Ends the pending fetch with an error, or stops updating the list if none is pending.
     ///
-    /// The error is that the list does not fit the model, or that the daemon refuses to send it.
+    /// The error means that the list does not fit the model, or that the daemon refuses to send it.
     private func refuse(_ error: TandemError) {
         answer = nil
         if opening.plan != nil {

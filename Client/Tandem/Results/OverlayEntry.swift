@@ -4,9 +4,9 @@ import TandemResults
 
 /// The effect that the edits of a context and its parents have on one object in the list.
 ///
-/// The edits are those to the object itself, or to objects to which it refers. Comparing the
-/// entries before and after a step shows whether the displayed object differs: saving edits that
-/// are displayed changes nothing.
+/// The edits change the object itself, or objects to which it refers. Comparing the entries before
+/// and after a step shows whether the displayed object differs: saving edits that are displayed
+/// changes nothing.
 struct OverlayEntry {
     let record: ObjectRecord
     /// The edits of all contexts of the family, merged.
@@ -65,7 +65,7 @@ struct OverlayStep {
             for property in record.entity.properties where !property.isToMany {
                 let slot = property.slot
                 guard change.changed.contains(slot), !edited.contains(slot) else { continue }
-                // A new object shows no difference for values that are not set.
+                // Values that a new object leaves unset are not a difference.
                 if change.kind != .insert || record.committedValue(slot)?.isNull != true {
                     return true
                 }
@@ -127,7 +127,7 @@ private struct Links {
 
     /// Returns whether the shown members or their order differ.
     ///
-    /// An added member without a rank may have received one in the save.
+    /// An added member without a rank may have received a rank from the save.
     func differs(from other: Links) -> Bool {
         if added != other.added || removed != other.removed { return true }
         return Set(ranks.keys).union(other.ranks.keys).contains { member in
@@ -138,7 +138,7 @@ private struct Links {
         }
     }
 
-    /// Returns these links followed by later ones.
+    /// Returns these links followed by later links.
     func then(_ later: Links) -> Links {
         var result = Links()
         result.added = added.subtracting(later.removed).union(later.added.subtracting(removed))
@@ -150,8 +150,8 @@ private struct Links {
 }
 
 extension Value {
-    /// Returns whether two values look the same: a long value is complete in an edit, but stored as
-    /// a hash.
+    /// Returns whether two values stand for the same content: a long value is complete in an edit,
+    /// but stored as a hash.
     fileprivate func isSame(as other: Value) -> Bool {
         switch (self, other) {
         case (.string(let text), .longText(let stored)):

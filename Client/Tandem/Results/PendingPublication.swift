@@ -10,7 +10,7 @@ struct PendingPublication {
     private(set) var heldList: SectionedList?
     private var changes: [ControllerChange] = []
     private var hasFailure = false
-    /// Whether a job that publishes after the current one is scheduled.
+    /// Whether a job that publishes the changes is scheduled to run after the current job.
     private var isScheduled = false
 
     /// Records a change to the list; `old` is the list before it, if it is being read.
@@ -51,7 +51,7 @@ struct PendingPublication {
 }
 
 extension ResultsChange {
-    /// Whether ids are inserted, deleted or moved, so that more than values differ.
+    /// Whether ids are inserted, deleted or moved; false if only values change.
     var changesOrder: Bool {
         if !sections.isEmpty { return true }
         return objects.contains { object in

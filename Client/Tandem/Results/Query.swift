@@ -13,11 +13,11 @@ import TandemQuery
 ///     let preview = Standings(.values([TeamRow(name: "Cameroon")]))
 ///
 /// The list is itself observable, and the `@Observable` macro does not support wrapped properties,
-/// so mark the property as ignored. If a key path or a text can't be translated, the list's
-/// ``SectionedFetchResults/error`` is the reason.
+/// so mark the property as ignored. If a key path or text can't be translated, the list's
+/// ``SectionedFetchResults/error`` gives the reason.
 @propertyWrapper
 public struct Query<SectionIdentifier: Hashable, Element> {
-    /// The list; its source and request are set on the list itself.
+    /// The list, whose source and request can be set.
     public let wrappedValue: SectionedFetchResults<SectionIdentifier, Element>
 
     /// Creates a list of values made from objects, in one section or in named sections.
@@ -43,9 +43,10 @@ public struct Query<SectionIdentifier: Hashable, Element> {
 
     /// Creates a list of values in sections of any hashable type.
     ///
-    /// If `sections` is given, the identifier is computed from the first element of each of its
-    /// sections, otherwise from every element. Neighbours with the same identifier form one
-    /// section, so an identifier can be computed, for example the day in a list sorted by time.
+    /// If `sections` is given, the identifier is read from the first element of each of its
+    /// sections, otherwise from every element. Adjacent elements with the same identifier form one
+    /// section, so the identifier can be a computed value, for example the day in a list sorted by
+    /// time.
     public init(
         where condition: TypedPredicate<Element.Object>? = nil, sort: [SortKey<Element.Object>],
         sections: PartialKeyPath<Element.Object>? = nil,
@@ -58,9 +59,10 @@ public struct Query<SectionIdentifier: Hashable, Element> {
 
     /// Creates a list of objects in sections of any hashable type.
     ///
-    /// If `sections` is given, the identifier is computed from the first element of each of its
-    /// sections, otherwise from every element. Neighbours with the same identifier form one
-    /// section, so an identifier can be computed, for example the day in a list sorted by time.
+    /// If `sections` is given, the identifier is read from the first element of each of its
+    /// sections, otherwise from every element. Adjacent elements with the same identifier form one
+    /// section, so the identifier can be a computed value, for example the day in a list sorted by
+    /// time.
     public init(
         where condition: TypedPredicate<Element>? = nil, sort: [SortKey<Element>],
         sections: PartialKeyPath<Element>? = nil,
@@ -87,8 +89,8 @@ extension SectionedFetchResults {
         self.init(.objects(.byName { $0 }), source: source, request: request)
     }
 
-    /// Creates a list of values with sections identified by their first elements; neighbours with
-    /// the same identifier form one section.
+    /// Creates a list of values with sections identified by their first elements; adjacent elements
+    /// with the same identifier form one section.
     public convenience init(
         source: ResultsSource<Element> = .none, request: ResultsRequest? = nil,
         sectionIdentifier: @escaping (Element) -> SectionIdentifier
@@ -96,8 +98,8 @@ extension SectionedFetchResults {
         self.init(.values(.byElement(sectionIdentifier)), source: source, request: request)
     }
 
-    /// Creates a list of objects with sections identified by their first elements; neighbours with
-    /// the same identifier form one section.
+    /// Creates a list of objects with sections identified by their first elements; adjacent
+    /// elements with the same identifier form one section.
     public convenience init(
         source: ResultsSource<Element> = .none, request: ResultsRequest? = nil,
         sectionIdentifier: @escaping (Element) -> SectionIdentifier
@@ -110,7 +112,7 @@ extension SectionedFetchResults {
     ///
     /// Views in modules without managed classes can be previewed and tested with such a list.
     /// `sectionName` returns the section name of a value; a new section begins where the name
-    /// differs from the previous value's.
+    /// differs from the name of the previous value.
     ///
     ///     let teams = FetchedResults(
     ///         values: [TeamRow(name: "Cameroon", zone: "Africa")], sectionName: \.zone)
@@ -123,7 +125,7 @@ extension SectionedFetchResults {
     }
 
     /// Creates a list of literal values of any type, with sections identified by their first
-    /// elements; neighbours with the same identifier form one section.
+    /// elements; adjacent elements with the same identifier form one section.
     ///
     ///     let days = SectionedFetchResults(values: entries, sectionIdentifier: \.day)
     public convenience init(

@@ -60,10 +60,11 @@ struct ResultsDefinition<SectionIdentifier: Hashable, Element> {
             })
     }
 
-    /// Returns the sections of literal values: neighbours with the same identifier, or one section
-    /// if there are no identifiers.
+    /// Returns the sections of literal values, each formed by adjacent values with the same
+    /// identifier, or one section if there are no identifiers.
     ///
-    /// Throws `usage` if there is a section key path, but the values are neither objects nor named.
+    /// Throws `usage` if there is a section key path, but the values are not objects and have no
+    /// section names.
     func sections(
         of values: [Element], by name: ((Element) -> String)?, _ keyPath: String?
     ) throws(TandemError) -> [(id: SectionIdentifier, range: Range<Int>)] {
@@ -84,7 +85,7 @@ struct ResultsDefinition<SectionIdentifier: Hashable, Element> {
         return joined(values.indices.map { $0..<($0 + 1) }) { identify(values[$0]) }
     }
 
-    /// Returns the sections formed by neighbouring ranges whose first elements have the same
+    /// Returns the sections formed by adjacent ranges whose first elements have the same
     /// identifier.
     func joined(
         _ ranges: [Range<Int>], by identifier: (Int) -> SectionIdentifier
@@ -114,7 +115,7 @@ extension ManagedObject {
 }
 
 extension ContextPart {
-    /// Throws `usage` if objects of the entity, existing or future ones, are not of this class.
+    /// Throws `usage` if existing or future objects of the entity do not have this class.
     func checkClass<Object: ManagedEntity>(_ type: Object.Type) throws(TandemError) {
         guard let model = session?.model, let entity = model.entity(named: Object.entity.name)
         else { return }

@@ -49,7 +49,7 @@ final class ResultsFeeds {
     /// Whether there is no reader.
     var isEmpty: Bool { signals.isEmpty && changes.values.allSatisfy(\.isEmpty) }
 
-    /// Whether any reader may need the next change merged with later ones.
+    /// Whether any reader may need the next change merged with later changes.
     var needsOldList: Bool { changes[.latest]?.open.contains(where: \.isFullyRead) ?? false }
 
     func publish(_ change: ControllerChange, from old: SectionedList?, to new: SectionedList) {
@@ -73,9 +73,9 @@ final class ResultsFeeds {
         }
     }
 
-    /// Replaces the last unread change with its net effect together with a later change.
+    /// Merges a later change into the last unread change.
     ///
-    /// Appends the later change if the list before the last one was not kept.
+    /// Appends the later change if the list before the last unread change was not kept.
     private static func merge(
         _ change: ControllerChange, from old: SectionedList?, to new: SectionedList,
         into unread: inout Deque<UnreadChange>

@@ -14,7 +14,7 @@ struct ResultsLinks {
         var slot: Int
         /// The slots with which key paths continue from this node.
         var watched = PropertyMask()
-        /// The object that each row reaches; there is no entry if the row's path ended before this
+        /// The object that each row reaches; there is no entry if the row's path ends before this
         /// node.
         private var storedTable = LinkTable()
         /// The links of a new list until the first lookup by object; replaces `storedTable`.
@@ -37,7 +37,7 @@ struct ResultsLinks {
             }
         }
 
-        /// Replaces the links with those of a new list.
+        /// Replaces the links with the links of a new list.
         mutating func adopt(_ links: UnindexedLinks) {
             storedTable = LinkTable()
             lazyTable = LazyLinkTable(links)
@@ -65,7 +65,7 @@ struct ResultsLinks {
     /// The pinned rows; empty if there are too many rows to keep.
     private var pinned: Set<ObjectNumber> = []
     private let pinsRows: Bool
-    /// The slots of the rows with which key paths begin.
+    /// The row slots with which key paths begin.
     private var firstSlots = PropertyMask()
 
     /// Creates an index over the to-one paths of a request; it has no nodes if all paths stay in
@@ -239,7 +239,7 @@ struct ResultsLinks {
         }
     }
 
-    /// Follows one hop from a row, after the earlier nodes; returns nil if the path ended before
+    /// Follows one hop from a row, after the earlier nodes; returns nil if the path ends before
     /// this node.
     private func follow(
         _ at: Int, from row: Row, _ reached: inout Reached, _ reader: GroupReader
@@ -262,7 +262,8 @@ extension ResultsLinks {
     /// The number of links a row may have.
     var hops: Int { nodes.count }
 
-    /// Returns the links of rows in cache form, or nil if the context lacks a reached object.
+    /// Returns the links of rows in the form stored in a cache, or nil if the context lacks a
+    /// reached object.
     func cachedLinks(of rows: [ResultRow], _ context: ManagedObjectContext) -> CachedLinks? {
         var cached = CachedLinks()
         cached.hops = nodes.count
@@ -285,7 +286,7 @@ extension ResultsLinks {
         return cached
     }
 
-    /// Adopts the links of a list's rows, except those of changed rows.
+    /// Adopts the links of a list's rows, except the links of changed rows.
     ///
     /// If the reader has the row of a reached object, the row is stored in the context.
     mutating func adopt(

@@ -86,7 +86,7 @@ protocol ResultsOwner: AnyObject {
 protocol ResultsObserver: AnyObject {
     /// Whether the list from before the next change must be kept.
     var needsOldList: Bool { get }
-    /// Records a change, silent ones included, without notifying its own observers.
+    /// Records a change, even a silent one, without notifying the observer's own observers.
     func record(_ change: ControllerChange, from old: SectionedList?)
     /// Records that the list has failed or recovered.
     func recordFailure()

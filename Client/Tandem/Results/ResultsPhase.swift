@@ -8,7 +8,7 @@ import TandemModel
 /// After a successful fetch, the phase is `following`. While such a fetch is pending
 /// (``ListOpening``), a merge that changes anything interrupts the previous list.
 enum ResultsPhase {
-    /// No list was fetched yet.
+    /// No list has been fetched yet.
     case idle
     /// Every merge updates the list.
     case following(ResultsPlan)
@@ -25,7 +25,7 @@ enum ResultsPhase {
         }
     }
 
-    /// The plan with which merges update the list; nil if they do not.
+    /// The plan with which merges update the list; nil if merges don't update it.
     var followed: ResultsPlan? { if case .following(let plan) = self { plan } else { nil } }
 
     /// The position after which the list missed changes; nil if it missed none.
@@ -56,7 +56,7 @@ enum ResultsPhase {
         if case .refused(let plan, let since) = self { self = .interrupted(plan, since: since) }
     }
 
-    /// Replaces the plan with one for another model.
+    /// Replaces the plan with a plan for a different model.
     mutating func renew(_ plan: ResultsPlan) {
         switch self {
         case .idle: break

@@ -2,8 +2,8 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// The compiled request of a list: how a merge decides about its rows, and which changes affect the
-/// list.
+/// The compiled request of a list, which determines how a merge evaluates its rows and which
+/// changes affect the list.
 ///
 /// Immutable, and shared by reference.
 final class ResultsPlan: Sendable {
@@ -44,8 +44,9 @@ final class ResultsPlan: Sendable {
         in model: CompiledModel
     ) throws(TandemError) {
         try ResultsPlan.check(request)
-        // Rows are assumed to show the values at key paths of order and section. If such a value
-        // changes, the row is reported even if its position and section stay the same.
+        // Rows are assumed to show the values at the key paths of the sort order and the sections.
+        // If such a value changes, the row is reported even if its position and section stay the
+        // same.
         let keyPaths = request.sort.map(\.keyPath) + [sectionKeyPath].compactMap { $0 }
         let reached = keyPaths.filter { $0.utf8.contains(UInt8(ascii: ".")) }
         let refresh = refreshKeyPaths + reached.filter { !refreshKeyPaths.contains($0) }
@@ -66,7 +67,7 @@ final class ResultsPlan: Sendable {
         relatedPaths = ResultsPlan.relatedPaths(compiled, everything: mode == .related)
     }
 
-    /// Creates a copy with another mode.
+    /// Creates a copy with a different mode.
     private init(_ other: ResultsPlan, _ mode: Mode) {
         request = other.request
         compiled = other.compiled
@@ -79,7 +80,7 @@ final class ResultsPlan: Sendable {
         relatedPaths = other.relatedPaths
     }
 
-    /// Returns the same plan for another model.
+    /// Returns the same plan for a different model.
     func renewed(in model: CompiledModel) throws(TandemError) -> ResultsPlan {
         try ResultsPlan(
             request, sectionKeyPath: sectionKeyPath, refreshKeyPaths: refreshKeyPaths, in: model)
@@ -122,7 +123,7 @@ final class ResultsPlan: Sendable {
             refreshKeyPaths: compiled.refreshKeyPaths)
     }
 
-    /// The plan for the same list if the context does not hold its related objects.
+    /// The plan that replaces this one if the context does not hold the list's related objects.
     var evaluatedByDaemon: ResultsPlan {
         mode == .related ? ResultsPlan(self, .verdicts) : self
     }
@@ -230,7 +231,7 @@ final class ResultsPlan: Sendable {
         compiled.model.entity(tagged: object.object.tag).map(object.row.isValid) ?? false
     }
 
-    /// Returns whether the predicate depends on a text that is too long for the row of a changed
+    /// Returns whether the predicate depends on a string that is too long for the row of a changed
     /// object.
     func dependsOnTexts(_ changes: [Change], _ reader: GroupReader) -> Bool {
         guard compiled.predicateReadsTexts else { return false }
@@ -264,7 +265,7 @@ final class ResultsPlan: Sendable {
         return watched
     }
 
-    /// Returns the entities of a request's objects, and those along its paths.
+    /// Returns the entities of a request's objects, and the entities along its paths.
     static func interests(_ compiled: CompiledRequest) -> [EntityTag] {
         let ends = compiled.paths.flatMap(\.hops).map(\.destination) + [compiled.entity.tag]
         let families = ends.compactMap { compiled.model.entity(tagged: $0) }
@@ -272,7 +273,8 @@ final class ResultsPlan: Sendable {
         return Set(families).sorted()
     }
 
-    /// Returns the to-one prefixes of the paths used for order and sections, or of all paths.
+    /// Returns the to-one prefixes of the paths used for the sort order and the sections, or of all
+    /// paths.
     static func relatedPaths(
         _ compiled: CompiledRequest, everything: Bool
     ) -> [[String]] {

@@ -37,7 +37,7 @@ struct GroupReader: GraphReader {
     ) -> [ObjectReference]? { nil }
 }
 
-/// The graph before a group whose rows are merged; unknown objects read as missing.
+/// The graph before a group whose rows are merged; unknown objects are treated as missing.
 struct EarlierReader: GraphReader {
     let now: GroupReader
     let model: CompiledModel
@@ -56,7 +56,7 @@ struct EarlierReader: GraphReader {
     ) -> [ObjectReference]? { nil }
 }
 
-/// A reader of the rows of one answer only.
+/// A reader that has only the rows of one answer.
 struct AnswerReader: GraphReader {
     let rows: [ObjectNumber: Row]
 

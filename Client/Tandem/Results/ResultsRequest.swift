@@ -27,7 +27,7 @@ public struct ResultsRequest: Hashable, Sendable {
     ///
     /// With a limit or an offset, every change to the list costs O(limit + offset).
     public var limit: Int?
-    /// The number of rows that are skipped at the beginning.
+    /// The number of rows to skip.
     public var offset: Int
     /// Whether objects of subentities are listed.
     public var includesSubentities = true

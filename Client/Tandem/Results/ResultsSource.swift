@@ -11,9 +11,10 @@ public enum ResultsSource<Element> {
     /// These values in this order; the request's predicate, order and limit are ignored.
     ///
     /// In a list with named sections, `sectionName` returns the section name of a value; a new
-    /// section begins where the name differs from the previous value's. Without `sectionName`, the
-    /// section names of objects are read through the section key path of the request. Other values
-    /// fail with `usage` if the request has a section key path (``SectionedFetchResults/error``).
+    /// section begins where the name differs from the name of the previous value. Without
+    /// `sectionName`, the section names of objects are read through the section key path of the
+    /// request. Other values fail with `usage` if the request has a section key path
+    /// (``SectionedFetchResults/error``).
     case values([Element], sectionName: ((Element) -> String)? = nil)
 }
 

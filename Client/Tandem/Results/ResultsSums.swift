@@ -18,9 +18,10 @@ struct ResultsSums {
         var section: Int?
     }
 
-    /// Creates empty sums of some attributes of an entity.
+    /// Creates empty sums for attributes of an entity.
     ///
-    /// Throws `unknownProperty` if there is no such attribute, `usage` if it is not numeric.
+    /// Throws `unknownProperty` if there is no such attribute, and `usage` if the attribute is not
+    /// numeric.
     init(_ names: [String], of entity: CompiledEntity) throws(TandemError) {
         var properties: [CompiledProperty] = []
         for name in names {
@@ -48,7 +49,7 @@ struct ResultsSums {
     }
 
     /// Updates the values of changed rows, edits included, and of edited objects that were
-    /// examined; `rows` are the rows before the change.
+    /// examined; `rows` contains the rows before the change.
     mutating func record(
         _ edits: ListEdits, _ examined: Set<ObjectNumber>, _ rows: StoredRows,
         _ model: CompiledModel, _ reader: some GraphReader
@@ -69,7 +70,7 @@ struct ResultsSums {
             else { continue }
             self.record(row, of: record.reference, model)
         }
-        // The cached sums are of the rows before the change.
+        // The cached sums were computed from the rows before the change.
         cachedSums = [:]
     }
 

@@ -7,12 +7,12 @@ import TandemWire
 struct RowChangeCollector {
     let plan: ResultsPlan
     var reader: GroupReader { didSet { keys?.forgetRelated() } }
-    /// The changes of the current group, including those of other entities.
+    /// The changes of the current group, including changes to objects of other entities.
     private var recorded = ChangeTable.empty
     /// The key prefixes and sections of related objects, cached for the current reader; nil if
     /// there are few rows.
     private let keys: GroupedKeys?
-    /// The ranges of the recorded changes with objects of the list's entity.
+    /// The ranges of recorded changes that affect objects of the list's entity.
     private(set) var ownParts: [Range<Int>] = []
     private(set) var edits = ListEdits()
     /// For each row in `edits.upserted`, the index of its own recorded change; negative if there is
@@ -90,7 +90,7 @@ struct RowChangeCollector {
         own(number).map { !plan.keepsPlacement(recorded.all[$0]) } ?? false
     }
 
-    /// Returns whether an object matches the predicate; false if it can't be evaluated here.
+    /// Returns whether an object matches the predicate; false if the client can't evaluate it.
     func matches(_ object: ObjectReference, _ row: Row) -> Bool {
         plan.compiled.matches(object, row, reader) ?? false
     }
@@ -163,7 +163,7 @@ struct RowChangeCollector {
         origins.append(origin)
     }
 
-    /// Records the removal of an object that no longer matches, if it is a row.
+    /// Records the removal of an object that no longer matches, if the object is in the list.
     private mutating func recordRemoval(_ number: ObjectNumber, _ stored: StoredRows) {
         if stored.contains(number) { edits.removed.append(number) }
     }
@@ -174,7 +174,7 @@ struct RowChangeCollector {
         edits.reasons[number] = .ownValues
     }
 
-    /// Returns whether the values that a row shows of other objects have changed.
+    /// Returns whether a row shows values of other objects that have changed.
     func isRefreshed(_ object: ObjectReference) -> Bool {
         let earlier = EarlierReader(now: reader, model: plan.compiled.model)
         guard case .row(let before) = earlier.row(of: object),
@@ -184,7 +184,8 @@ struct RowChangeCollector {
             != plan.compiled.refreshValues(object, now, reader)
     }
 
-    /// Returns the row's sort key and section; nil if the object is not of the list's entity.
+    /// Returns the row's sort key and section; nil if the object does not belong to the list's
+    /// entity.
     func resultRow(_ object: ObjectReference, _ row: Row) -> ResultRow? {
         placement(of: object, row).map { placement in
             ResultRow(

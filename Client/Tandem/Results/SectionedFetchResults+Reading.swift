@@ -1,7 +1,7 @@
 import TandemResults
 
 extension SectionedFetchResults {
-    /// Returns an element of the current or an earlier content.
+    /// Returns an element of the list's current or earlier content.
     func element(
         at offset: Int, of content: ResultsContent<SectionIdentifier, Element>,
         _ list: SectionedList?
@@ -20,7 +20,7 @@ extension SectionedFetchResults {
     ///
     /// Cost: a few words for each section. If identifiers are computed from elements, the first
     /// element of each section is loaded, or every element if there is no section key path.
-    /// Neighbours with the same identifier form one section, as they do for literal values.
+    /// Adjacent elements with the same identifier form one section, as they do for literal values.
     public var sections: [ResultsSectionView<SectionIdentifier, Element>] {
         access()
         let shown = ResultsViewState(content: content, list: list)

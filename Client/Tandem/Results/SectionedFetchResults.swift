@@ -9,7 +9,7 @@ public typealias FetchedResults<Element> = SectionedFetchResults<String, Element
 ///
 /// The elements are objects of a class, or values made from objects (``ObjectValue``). Each is
 /// created when it is read; the list itself holds numbers and keys. Source and request can be set
-/// at any time, for example to replace the store by literal values. At any moment, the list shows
+/// at any time, for example to replace the store with literal values. At any moment, the list shows
 /// either the old content or the new content. The list belongs to the actor of its context.
 ///
 /// Views that read the list under `withObservationTracking` are notified when elements are
@@ -48,12 +48,12 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
     /// Updates of rows through ``ResultsRequest/relationshipKeyPathsForRefreshing`` are published
     /// in both cases.
     ///
-    /// The list may be published with the same ids as before: after changes that cancel each other,
-    /// after a change during a read, and with a new source or request.
+    /// The list may be published with the same ids as before: after changes that cancel each other
+    /// out, after a change during a read, and after a new source or request is set.
     public var publishesUpdates: Bool
 
-    /// The change that was published last; nil if several were published as one, or if the list was
-    /// replaced.
+    /// The change that was published last; nil if several changes were published as one, or if the
+    /// list was replaced.
     public private(set) var lastChange: ControllerChange?
 
     /// A closure that is called after the list was published and observers were notified.
@@ -90,7 +90,7 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
 
     /// The source of the elements.
     ///
-    /// Setting the source blocks while the list is fetched. If the fetch fails, ``error`` is the
+    /// Setting the source blocks while the list is fetched. If the fetch fails, ``error`` gives the
     /// reason.
     public var source: ResultsSource<Element> {
         get { origin }
@@ -102,8 +102,8 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
 
     /// The request; nil for an empty list.
     ///
-    /// Setting the request blocks while the list is fetched. If the fetch fails, ``error`` is the
-    /// reason, and the list stays as it was.
+    /// Setting the request blocks while the list is fetched. If the fetch fails, ``error`` gives
+    /// the reason, and the list stays as it was.
     public var request: ResultsRequest? {
         get { requested }
         set {
@@ -143,8 +143,8 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
         return controller?.position
     }
 
-    /// The controller of a list from the store, for index paths of ids, sums and index titles; nil
-    /// for literal values.
+    /// The controller of a list from the store, which provides index paths of ids, sums and index
+    /// titles; nil for literal values.
     ///
     /// Each request has a controller of its own. While the list is being read, the controller may
     /// already show a newer list.
@@ -218,7 +218,7 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
 
     // MARK: Reading
 
-    /// The list that is read; nil for literal values.
+    /// The list that readers see; nil for literal values.
     var list: SectionedList? { pending.heldList ?? controller?.visible }
 
     /// Registers a read of the list with the current observation, if there is one.

@@ -77,7 +77,8 @@ struct ShownList {
 
     /// Records a failure; returns no report if the last failure has the same code.
     mutating func fail(_ failure: TandemError, keepsOld: Bool) -> ListReport? {
-        // A list that is out of order is reported once, not with every merge that leaves it so.
+        // A list that is out of order is reported once, not with every merge that leaves it out of
+        // order.
         let isFirstReport = error?.code != failure.code
         error = failure
         return isFirstReport
@@ -115,7 +116,7 @@ struct ShownList {
     }
 }
 
-/// The effect of a step of a list on its observers.
+/// The effect of one step on the observers of a list.
 struct ListReport {
     enum Content {
         case change(ResultsChange)

@@ -66,7 +66,7 @@ struct WindowRows {
         rows.remove(at: place(of: row))
     }
 
-    /// Returns the index of the first row that does not precede this one.
+    /// Returns the index of the first row that does not precede `row`.
     private func place(of row: ResultRow) -> Int {
         rows.partitioningIndex { !$0.precedes(row) }
     }
@@ -104,8 +104,8 @@ struct StoredRows {
         overlay.stored(number, rows).map { ObjectReference(tag: $0.entityTag, number: number) }
     }
 
-    /// Returns how a row's key and section differ from those of the stored row, or nil if there is
-    /// no stored row.
+    /// Returns how a row's key and section differ from the key and section of the stored row, or
+    /// nil if there is no stored row.
     func difference(of row: ResultRow) -> ChangeReason? {
         if overlay.entries[row.number] == nil, rows.window == nil {
             return rows.list.currentDifference(of: row)
