@@ -6,7 +6,7 @@ struct TimeGrid {
     /// The maximum number of columns.
     let limit: Int
     private(set) var level = 0
-    /// The columns from the first to the last included time.
+    /// The columns from the earliest to the latest included time; nil if none was included.
     private(set) var columns: ClosedRange<Int64>?
 
     /// Creates a grid without columns.

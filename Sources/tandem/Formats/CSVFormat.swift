@@ -55,7 +55,7 @@ struct CSVFormat: EntryFormat {
                 text(change.deleted?.uncheckedValue(slot, in: entity) ?? before[slot]),
                 text(change.row?.uncheckedValue(slot, in: entity)),
             ]
-            // CSV does not distinguish null from an empty text; the other formats do.
+            // CSV does not distinguish null from an empty string; the other formats do.
             if change.kind != .update, pair.allSatisfy(\.isEmpty) { return nil }
             return [property.name] + pair
         }

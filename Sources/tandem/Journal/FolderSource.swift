@@ -11,8 +11,8 @@ final class FolderSource: LogSource {
     private let store: String
     private let isQuiet: Bool
     private let files = RealFileSystem()
-    /// The segments of positions, shared by all readers, so that each finds its first segment at
-    /// once.
+    /// A map from positions to segments, shared by all readers, so that each finds its first
+    /// segment at once.
     private let index = JournalIndex()
     /// The indexes with which irrelevant transactions of sealed segments are skipped.
     private let indexes: SegmentIndexes
@@ -27,7 +27,7 @@ final class FolderSource: LogSource {
         var offset: UInt64
     }
 
-    /// Accepts the directory of a store, or the directory of its segments.
+    /// Creates a source for the directory of a store, or for the directory of its segments.
     init(_ directory: String, isQuiet: Bool) {
         let nested = directory + "/journal"
         let isStore = files.exists(nested)

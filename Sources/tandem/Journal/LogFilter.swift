@@ -4,11 +4,11 @@ import TandemIO
 
 /// A filter for transactions and their changes.
 ///
-/// The daemon evaluates the conditions of ``HistoryFilter``, so that other transactions are not
-/// sent. The filter evaluates all conditions again, so that the result is the same for a directory
-/// and for a daemon.
+/// The daemon evaluates the conditions of ``HistoryFilter``, so that it does not send other
+/// transactions. The filter evaluates all conditions again, so that the result is the same for a
+/// directory and for a daemon.
 struct LogFilter {
-    /// Only changes of these entities and their subentities; other changes are removed.
+    /// Only changes to objects of these entities and their subentities; other changes are removed.
     var entities: [String] = []
     /// Only transactions that change one of these objects.
     var objects: [ObjectID] = []
@@ -25,7 +25,7 @@ struct LogFilter {
     var matches: MatchGroups?
     /// A pattern to find in ``ChangeText/everything``.
     var pattern: Regex<AnyRegexOutput>?
-    /// The current names, which the filter uses for transactions from before a rename as well.
+    /// The current names, which also apply to transactions from before a rename.
     var names = TransactionNames()
 
     /// The name of a property, as `wins` or `Team.wins`.

@@ -47,7 +47,8 @@ enum MatchField: String, CaseIterable {
         }
     }
 
-    /// Returns the reason why no transaction can have a value, whatever its model; nil if one can.
+    /// Returns the reason why no transaction, whatever its model, can have a value; nil if some
+    /// transaction can.
     func refusal(of value: String) -> String? {
         switch self {
         case .op:
@@ -115,8 +116,8 @@ struct MatchGroups {
         return (field, String(parts[1]))
     }
 
-    /// Returns the values of a field in the only group; nil if it has none or there are several
-    /// groups.
+    /// Returns the values of a field in the only group; nil if the group has none, or if there are
+    /// several groups.
     func only(_ field: MatchField) -> Set<String>? {
         groups.count == 1 ? groups[0][field] : nil
     }

@@ -45,7 +45,7 @@ private struct Reading {
         default: break
         }
         if text.hasSuffix(" ago") { return span(text.dropLast(4)).map { now - $0 } }
-        // Seconds, or ISO 8601 with a zone, as in every date of the JSON format.
+        // Seconds, or ISO 8601 with a zone, as for dates in the JSON format.
         if case .date(let seconds)? = Value(json: .string(text), type: .date) {
             return microseconds(seconds)
         }

@@ -42,14 +42,14 @@ final class CursorKeeper: Sendable {
     /// Whether cursors have to be recorded.
     var isWanted: Bool { file != nil || isShown }
 
-    /// Installs the handler of signals; call it on the main thread, before any other thread is
+    /// Installs the signal handler; call this on the main thread, before any other thread is
     /// started.
     func watchSignals() throws {
         try mapped { try EndingSignals.handle { self.end() } }
     }
 
-    /// Calls `write`, which writes and flushes output, and keeps the cursor that it returns, if
-    /// any, in memory.
+    /// Calls `write`, which writes and flushes output, and keeps the returned cursor, if any, in
+    /// memory.
     ///
     /// The cursor is recorded in the file only if a signal ends the process.
     func remember(_ write: () throws -> String?) throws {

@@ -52,7 +52,7 @@ struct LogRange {
 }
 
 extension Int64 {
-    /// Returns a time later by this duration, clamped to the representable range.
+    /// Returns the time shifted by a duration, clamped to the representable range.
     fileprivate func shifted(by microseconds: Int64) -> Int64 {
         let (time, isBeyond) = addingReportingOverflow(microseconds)
         return isBeyond ? (microseconds < 0 ? .min : .max) : time

@@ -29,7 +29,7 @@ final class LogRun {
         self.filter = filter
         var logStyle = LogStyle(style: style, isUTC: options.utc, fields: try options.shownFields())
         if options.wanted.isShow { logStyle.nameOf = ObjectNames(source).name }
-        // A pager scrolls sideways itself, and other outputs than terminals get whole lines.
+        // Lines are not cut for a pager, which scrolls sideways, or for a file or pipe.
         if !options.full, !output.hasPager { logStyle.width = output.terminalWidth }
         format = options.output.writer(logStyle)
     }
@@ -133,7 +133,7 @@ final class LogRun {
         return entry.cursor?.description ?? "\(entry.transaction.position)"
     }
 
-    /// `log show P`.
+    /// Runs `log show P`.
     private func showOne() throws {
         let text = options.wanted.matches[1]
         guard let number = UInt64(text) ?? Position(text)?.number, number > 0 else {
@@ -160,7 +160,7 @@ final class LogRun {
         try source.throwIfDamaged()
     }
 
-    /// `-F FIELD`.
+    /// Runs `log -F FIELD`, which prints all values of a field.
     private func listValues(of name: String) throws {
         guard let field = MatchField(rawValue: name) else {
             throw CommandFailure(
@@ -192,7 +192,7 @@ final class LogRun {
 
     /// Records a cursor after all output up to it was flushed.
     ///
-    /// If the output has no reader any more, the file keeps its old cursor, because it is unknown
+    /// If the output no longer has a reader, the file keeps its old cursor, because it is unknown
     /// how much was read.
     private func keepCursor(_ cursor: String) throws {
         guard cursors.isWanted else { return }

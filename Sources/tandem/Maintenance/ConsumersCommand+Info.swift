@@ -6,7 +6,7 @@ extension ConsumersCommand {
     /// `tandem consumers info`.
     struct Info: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show what a consumer needs, since when, and its owner.")
+            abstract: "Show a consumer's owner and needed transactions.")
 
         @OptionGroup var consumer: ConsumerName
 

@@ -168,13 +168,13 @@ struct Salvage {
         }
     }
 
-    /// Returns whether the journal alone has every transaction up to the store's position.
+    /// Returns whether the journal alone contains every transaction up to the store's position.
     private func readsWithoutStore(_ position: UInt64) throws -> Bool {
         var report = SalvageReport()
         return try readJournal(after: 0, &report).last >= position
     }
 
-    /// Reports the gaps of the journal that lose no data, because the store has applied the missing
+    /// Reports the gaps in the journal that lose no data, because the store has applied the missing
     /// transactions.
     private func reportLostHistory(through position: UInt64, _ report: inout SalvageReport) throws {
         let journal = JournalFolder(folder.journal)
@@ -307,7 +307,7 @@ struct SalvagedCopy {
         case repair
     }
 
-    /// Makes the copy and returns lines for the report; a line on a loss begins with "lost: ".
+    /// Makes the copy and returns lines for the report; a line about a loss begins with "lost: ".
     ///
     /// Throws a failure with the reason if the store can't be used.
     func makeInChildren() throws -> [String] {

@@ -13,8 +13,8 @@ struct RequestOptions: ParsableArguments {
     @Option(
         parsing: .unconditional,
         help: """
-            Key paths to sort by, separated by commas; - before one sorts descending, :naturalCompare \
-            after it compares digits as numbers, :caseInsensitiveCompare ignores case.
+            Key paths to sort by, separated by commas; the prefix - sorts in descending order, the suffix \
+            :naturalCompare compares digits as numbers, and :caseInsensitiveCompare ignores case.
             """)
     var sort: String?
 

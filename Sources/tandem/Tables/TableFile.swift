@@ -128,7 +128,7 @@ actor TableFile {
 
     // MARK: Keys
 
-    /// The distinct keys in a file's rows, of the links whose missing targets are created.
+    /// The distinct keys in a file's rows, for links whose missing targets are created.
     struct Keys: Sendable {
         /// The keys by the index of the link, in order of appearance.
         var byLink: [Int: [LinkKey]]

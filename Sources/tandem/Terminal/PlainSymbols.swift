@@ -21,7 +21,7 @@ enum PlainSymbols {
         "▏": "|", "▎": "|", "▍": "|", "▌": "|", "▋": "#", "▊": "#", "▉": "#",
     ]
 
-    /// Returns a text with replaced symbols if ``areNeeded``, otherwise the text itself.
+    /// Returns a text with its symbols replaced if ``areNeeded``, otherwise the text itself.
     static func shown(_ text: String) -> String { areNeeded ? replaced(text) : text }
 
     /// Returns a text with all symbols replaced.

@@ -94,7 +94,7 @@ struct ShortOptions {
         }
     }
 
-    /// Returns whether a word after `-n` is meant as its value, and not as an argument of the verb.
+    /// Returns whether a word after `-n` is the option's value, and not an argument of the verb.
     private func isCount(_ word: String) -> Bool {
         if Int(word) != nil { return true }
         return !word.hasPrefix("-") && !isArgument(word)

@@ -11,7 +11,7 @@ struct ExportCommand: ParsableCommand {
             is printed under its own entity only, so name subentities as well. A CSV file contains one entity, and an \
             empty cell means null. A link is the object's id, with its unique key if there is one. `tandem import` \
             finds the object by the key, or by the id among the rows of the file. Infinite numbers, which JSON lacks, \
-            are the texts Infinity and -Infinity. Derived attributes are omitted, because they cannot be set.
+            are the strings Infinity and -Infinity. Derived attributes are omitted, because they cannot be set.
             """)
 
     @OptionGroup var global: GlobalOptions

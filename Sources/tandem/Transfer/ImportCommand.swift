@@ -105,7 +105,7 @@ struct ImportCommand: AsyncParsableCommand {
             properties: Set(known?.properties.map(\.name) ?? []), keepsGoing: keepGoing)
     }
 
-    /// Runs an import and prints its result, also after a failure that left rows inserted.
+    /// Runs an import and prints its result, even after a failure if rows were inserted.
     @MainActor private func finish(
         _ name: String, _ rejects: RejectFile, _ attempt: some ImportAttempt
     ) async throws {
@@ -132,7 +132,7 @@ struct ImportCommand: AsyncParsableCommand {
         throw CommandFailure("\(rows) rejected; see \(rejects.path)")
     }
 
-    /// Returns the failure of an import whose first rows of a file or entity all failed.
+    /// Returns the failure of an import in which the first rows of a file or entity all failed.
     ///
     /// If nothing was imported, the files that the attempt created are removed.
     @MainActor private func stopped(

@@ -32,7 +32,7 @@ import Tandem
         /// import.
         var existing: Set<String> = []
 
-        /// Whether the links depend on existing ones, and so are set in objects in memory.
+        /// Whether the links depend on existing links, and so need objects in memory.
         var needsObjects: Bool {
             !existing.isEmpty || links.contains { $0.property.relationship?.isOrdered == true }
         }
@@ -50,8 +50,9 @@ import Tandem
     private let context: ManagedObjectContext
     private let targets: ImportTargets
     private let rejects: RejectFile
-    /// The rows of the next save without objects, and those of the next save with objects.
+    /// The rows of the next save without objects.
     private var unordered: [Resolved] = []
+    /// The rows of the next save with objects.
     private var ordered: [Resolved] = []
     /// The rows whose links can't be set, until they are written to the file of rejects.
     private var unfit: [RejectFile.Reject] = []
@@ -92,8 +93,8 @@ import Tandem
     /// Returns the targets of a row's links, or nil if the row is not an object of this import.
     private func resolved(_ row: Row) throws(ImportValues.RowError) -> Resolved? {
         if let problem = row.problem { throw ImportValues.RowError(reason: problem) }
-        // The import's policy decides about an object from before the import; its links are not
-        // set.
+        // For an object that existed before the import, the import's policy applies, and no links
+        // are set.
         guard let id = row.row.id, let object = targets.inserted(id) else { return nil }
         var resolved = Resolved(
             line: row.row.line, raw: row.row.raw, fileID: id, object: object)
