@@ -53,7 +53,7 @@ import TandemIO
 
     // MARK: Requests
 
-    /// The result of a verb: the members of `ok`, and the position they belong to.
+    /// The result of a verb: the members of `ok`, and the position of the result.
     struct Answer {
         var members: [String: JSON] = [:]
         var position: UInt64 = 0
@@ -140,7 +140,7 @@ import TandemIO
 
     /// Merges saves up to a position in every context that is not paused.
     ///
-    /// Call it before an answer is written, so that the events of saves up to the answer's position
+    /// Call this before writing an answer, so that the events of saves up to the answer's position
     /// precede the answer.
     func catchUp(to number: UInt64) {
         for (name, context) in contexts.sorted(by: { $0.key < $1.key }) where !context.isPaused {

@@ -1,6 +1,6 @@
 import Tandem
 
-/// An open controller, which writes an event for each change of its list.
+/// An open controller, which writes an event for each change to its list.
 @MainActor final class BridgeController {
     /// The keys of `open` that `refetch` may change.
     static let keys = [

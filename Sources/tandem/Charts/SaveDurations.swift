@@ -33,7 +33,7 @@ struct SaveDurations {
     init(between durations: Durations) {
         self.durations = durations
         title = "Time between transactions"
-        note = "the journal does not record how long saves took; read from a daemon for that"
+        note = "the journal does not record how long saves took; a daemon reports latencies"
     }
 
     /// The percentiles to show, and the longest duration.

@@ -14,8 +14,8 @@ struct VerifyProblem: Hashable {
         case identity
         /// An index that is unusable or contradicts its segment.
         case index
-        /// A store that is missing, belongs to another log, or has a position that does not fit the
-        /// journal.
+        /// A store that is missing, that belongs to another log or epoch, or whose position is
+        /// outside the journal.
         case store
         /// A difference between the store and a replay of the journal.
         case difference

@@ -63,7 +63,7 @@ final class FolderSource: LogSource {
 
     /// Returns the last position.
     ///
-    /// Reads the last segment to its last batch, or the whole journal if that segment is damaged.
+    /// Reads the last segment up to its last batch, or the whole journal if the segment is damaged.
     private func last(from first: UInt64) throws -> UInt64 {
         let tail = reader(from: .max)
         while let item = try next(tail) {

@@ -114,7 +114,7 @@ struct LogFilter {
         try check(model)
         var filter = HistoryFilter()
         filter.entities = entities
-        // Options take precedence over matches here; ``filtered(_:_:)`` evaluates both.
+        // In the request, options take precedence over matches; ``filtered(_:_:)`` evaluates both.
         let named = objects.isEmpty ? matched : objects
         filter.objects = named.flatMap { Self.everyEntity(of: $0, model) }
         filter.authors = authors.isEmpty ? (matches?.only(.author) ?? []).sorted() : authors

@@ -84,7 +84,7 @@ struct MatchGroups {
     /// The alternative groups, each with values by field.
     private(set) var groups: [[MatchField: Set<String>]] = []
 
-    /// Parses the words of a command line; throws ``CommandFailure`` if one is not a match.
+    /// Parses the words of a command line; throws ``CommandFailure`` if a word is not a match.
     init(_ words: [String]) throws {
         guard !words.isEmpty else { return }
         for part in words.split(separator: "+", omittingEmptySubsequences: false) {

@@ -11,7 +11,7 @@ struct TimeArgument {
     /// Microseconds since 1970.
     let microseconds: Int64
 
-    /// Parses a text; returns nil if it is not a time.
+    /// Parses an argument; returns nil if it is not a time.
     init?(_ text: String, now: Int64, isUTC: Bool = false) {
         let reading = Reading(now: now, isUTC: isUTC)
         guard let found = reading.moment(text) else { return nil }

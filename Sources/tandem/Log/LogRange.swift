@@ -12,7 +12,7 @@ struct LogRange {
     /// Whether a cursor, a position or a time names the start.
     let hasStart: Bool
 
-    /// Determines the range that the options name, within the positions of the journal.
+    /// Determines the range selected by the options, within the positions of the journal.
     ///
     /// Throws a failure if the start lies before the first position or after the next one. Times
     /// are found by bisection, with five minutes of slack on either side, because clocks may have

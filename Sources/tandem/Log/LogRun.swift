@@ -12,7 +12,7 @@ final class LogRun {
     private var format: any EntryFormat
     /// The number of printed or counted transactions.
     var shown = 0
-    /// The position up to which the range was printed; nil if it was read to its end.
+    /// The position up to which the range was printed; nil if the range was read to its end.
     private var stop: UInt64?
 
     init(_ options: LogCommand, _ output: LineOutput, _ style: Style) throws {
@@ -54,7 +54,7 @@ final class LogRun {
             after: start, isJSON: options.output.isJSON, show, keepCursor)
     }
 
-    /// Reports the cursor, an empty result, and damage that was found.
+    /// Reports the cursor, an empty result, and any damage found.
     func conclude(_ range: LogRange) throws {
         printNoEntries()
         try printCursor(range)

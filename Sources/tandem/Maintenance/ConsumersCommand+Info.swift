@@ -41,7 +41,7 @@ struct ConsumerState {
     let isExpired: Bool
     private let last: UInt64
 
-    /// Requests the daemon's status; throws ``CommandFailure`` if it has no such consumer.
+    /// Finds a consumer in the daemon's current status; throws ``CommandFailure`` if there is none.
     init(_ consumer: ConsumerName) throws {
         try self.init(consumer.name, in: try DaemonStatus(consumer.global).json)
     }

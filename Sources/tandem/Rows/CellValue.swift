@@ -32,7 +32,7 @@ enum CellValue {
             + "or give the columns of its parts in a map"
     }
 
-    /// Returns a whole number, or nil if the text is not one.
+    /// Parses a whole number; returns nil if the text is not a whole number.
     static func whole(_ text: String) -> Int64? {
         if let number = Int64(text) { return number }
         let text = trimmed(text)

@@ -3,7 +3,7 @@ import TandemIO
 
 /// Reads the objects of a request at one position, page by page.
 @MainActor struct ExportRows {
-    /// The numbers of rows in the first and in the largest page.
+    /// The number of rows in the first page, and the maximum number in a page.
     ///
     /// A page costs time for all rows before it, so pages grow as long as their rows are small.
     private static let pageRows = (first: 1_000, most: 32_000)

@@ -52,7 +52,7 @@ actor TableFile {
         beginning = csv.location
     }
 
-    /// The plan according to which rows are read.
+    /// The plan for reading the rows.
     nonisolated var reading: TablePlan { plan }
 
     // MARK: Rows

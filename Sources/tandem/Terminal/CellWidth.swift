@@ -15,7 +15,7 @@ extension String {
         return width > 0 ? kept + "…" : ""
     }
 
-    /// Returns a coloured text cut like ``cut(toCells:)``; colour codes have no width.
+    /// Returns coloured text cut like ``cut(toCells:)``; colour codes have no width.
     func cutPainted(toCells width: Int) -> String {
         var (kept, used, isPainted, isCode) = ("", 0, false, false)
         for character in self {

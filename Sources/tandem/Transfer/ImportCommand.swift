@@ -8,7 +8,7 @@ struct ImportCommand: AsyncParsableCommand {
         commandName: "import", abstract: "Insert an object for each row of a file.",
         discussion: """
             Each row becomes a new object, in transactions of at most 1,000. The file is CSV, or has one JSON object \
-            per line, as `tandem export` prints it or with the values only. With --map, PATH is a folder of CSV \
+            per line, either as printed by `tandem export` or with only the values. With --map, PATH is a folder of CSV \
             files, possibly gzipped. A date in a table is written 2013-01-31 or 2013-01-31T10:05:00Z; digits alone \
             are seconds in exported files, and rejected elsewhere. Rejected rows are written to the file of rejects \
             with line numbers and reasons, the import continues, and the exit code is 1. An interrupted import \
