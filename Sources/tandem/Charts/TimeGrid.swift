@@ -37,7 +37,7 @@ struct TimeGrid {
     private static let times: ClosedRange<Int64> =
         -62_135_596_800_000_000...253_402_300_799_999_999
 
-    /// Includes a time, and returns the number of old columns in one new column.
+    /// Extends the grid to a time; returns the number of old columns that a new column combines.
     mutating func include(_ time: Int64) -> Int64 {
         let before = width
         var found = range(with: column(time))

@@ -7,7 +7,7 @@ import TandemStore
 struct StoreDirectory: ParsableArguments {
     @Option(
         name: [.customShort("D"), .long],
-        help: "The store's directory (TANDEM_STORE), else that of --name.")
+        help: "The store's directory (TANDEM_STORE); by default the store of --name.")
     var directory: String?
 
     @Option(help: "The daemon's name (TANDEM_NAME), else `default`.")

@@ -61,7 +61,7 @@ struct ReconstructedObject {
             isComplete: isComplete, properties)
     }
 
-    /// Returns the known members by relationship, in their order.
+    /// Returns the known members of each relationship, in order.
     private func members(_ names: CurrentNames) -> [String: [ObjectReference]] {
         var ranks: [String: [ObjectReference: Rank?]] = [:]
         for step in steps.reversed() {

@@ -7,9 +7,9 @@ struct LogRange {
     var floor: UInt64
     /// The last position.
     var top: UInt64
-    /// Whether a cursor names the start; `-n` then counts from the start, as in journalctl.
+    /// Whether a cursor defines the start; `-n` then counts from the start, as in journalctl.
     let startsAtCursor: Bool
-    /// Whether a cursor, a position or a time names the start.
+    /// Whether a cursor, a position or a time defines the start.
     let hasStart: Bool
 
     /// Determines the range selected by the options, within the positions of the journal.

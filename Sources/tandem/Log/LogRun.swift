@@ -29,7 +29,7 @@ final class LogRun {
         self.filter = filter
         var logStyle = LogStyle(style: style, isUTC: options.utc, fields: try options.shownFields())
         if options.wanted.isShow { logStyle.nameOf = ObjectNames(source).name }
-        // Lines are not cut for a pager, which scrolls sideways, or for a file or pipe.
+        // Lines are cut only on a terminal: a pager scrolls sideways, and files need whole lines.
         if !options.full, !output.hasPager { logStyle.width = output.terminalWidth }
         format = options.output.writer(logStyle)
     }
@@ -63,8 +63,8 @@ final class LogRun {
 
     /// Returns the maximum number of transactions to print, or nil for all.
     ///
-    /// With --follow, a cursor overrides -n. Without -n, a follower prints everything after a named
-    /// start, or else the last 10.
+    /// With --follow, a cursor overrides -n. Without -n, a follower prints everything after a given
+    /// start, or the last 10 transactions if no start is given.
     private func limit(_ range: LogRange) -> Int? {
         if options.follow, range.startsAtCursor { return nil }
         if let lines = options.lines { return lines.limit }

@@ -12,7 +12,7 @@ struct SalvageCommand: ParsableCommand {
         discussion: """
             The command starts with the store if it is readable, otherwise with an empty one. It applies the journal \
             up to the first missing or damaged transaction. Indexes, unique keys, links and counts that contradict \
-            the rows are derived from the rows again. Unreadable rows and long values are read from the journal if \
+            the rows are rebuilt from the rows. Unreadable rows and long values are read from the journal if \
             possible. The report lists the sources, lost positions, and lost objects and values by entity and count. \
             The damaged directory is not changed. The new store has a new epoch and no earlier journal. If a backup \
             is newer than the salvaged store, restore the backup instead. Exits with 1 if anything is lost.

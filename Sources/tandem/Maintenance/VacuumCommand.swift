@@ -10,8 +10,8 @@ struct VacuumCommand: ParsableCommand {
         discussion: """
             Removes each segment that matches --size, --time or --before, except the segment in use. Segments that a \
             consumer, a client or a pin needs are kept, and these readers are listed. The command lists the segments \
-            to be removed and asks for confirmation. The daemon removes them; with -D, this command does, and the \
-            daemon must be stopped. Afterwards, a rebuild needs a backup.
+            to be removed and asks for confirmation. The daemon removes them; with -D, the command removes them \
+            itself, and the daemon must be stopped. Afterwards, a rebuild needs a backup.
             """)
 
     @OptionGroup var location: StoreLocationOptions

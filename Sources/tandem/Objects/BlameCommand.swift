@@ -18,7 +18,7 @@ struct BlameCommand: ParsableCommand {
     var property: String?
 
     @Option(
-        help: ArgumentHelp("The position to read at; the end by default.", valueName: "position"))
+        help: ArgumentHelp("The position to read at; the last by default.", valueName: "position"))
     var at: String?
 
     @Option(name: .shortAndLong, help: "The output format.")

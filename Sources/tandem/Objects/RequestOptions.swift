@@ -25,7 +25,7 @@ struct RequestOptions: ParsableArguments {
     var offset: Int = 0
 
     @Option(
-        help: ArgumentHelp("The position to read at; the end by default.", valueName: "position"))
+        help: ArgumentHelp("The position to read at; the last by default.", valueName: "position"))
     var at: UInt64?
 
     func validate() throws {

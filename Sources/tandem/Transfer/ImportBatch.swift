@@ -56,7 +56,7 @@ final class ImportBatch: ImportedRows {
     private let rejects: RejectFile
     private var last = LastRows<(reject: RejectFile.Reject, id: ObjectID?)>()
     private var count = 0
-    /// The first line that was not read.
+    /// The first line that has not been read.
     private var line = 1
     /// The lines whose links can only be set after later rows are inserted.
     private(set) var pending: Set<Int> = []
