@@ -160,8 +160,8 @@ import TandemIO
 
     /// Writes the events of models that took effect, each after the events of earlier saves.
     ///
-    /// Before an answer, only models up to its position are reported, so that contexts stay at that
-    /// position.
+    /// If called before an answer is written, reports only models up to the answer's position, so
+    /// that contexts stay at that position.
     func sendPendingSchemaEvents(through number: UInt64 = .max) {
         for (hash, position) in pendingSchemaEvents.withLock({ $0.drain(through: number) }) {
             catchUp(to: position.number)

@@ -24,9 +24,9 @@ struct VerifyProblem: Hashable {
     var kind: Kind
     /// The path of the file.
     var path: String
-    /// The offset in the file; nil if it does not apply.
+    /// The offset in the file; nil if the problem has no offset.
     var offset: UInt64?
-    /// The affected positions; nil if they do not apply.
+    /// The affected positions; nil if there are none.
     var positions: ClosedRange<UInt64>?
     var message: String
 

@@ -8,13 +8,13 @@ import Tandem
 struct RevertLog {
     /// The position of the transaction.
     let position: UInt64
-    /// The position of the revert that is in effect; nil if there is none, or if it was itself
-    /// reverted.
+    /// The position of the revert that is in effect; nil if there is none, or if the revert was
+    /// itself reverted.
     private(set) var revert: UInt64?
     /// The save id of the next revert of the transaction.
     ///
     /// The id also contains the position of the previous revert, if any. The previous revert was
-    /// itself reverted, and the daemon must not take the new revert for a retry of it.
+    /// itself reverted, and the daemon must not treat the new revert as a retry of it.
     let saveID: [UInt8]
     /// The links of the transaction that later transactions changed.
     let laterLinks: Set<ChangedLink>

@@ -14,7 +14,7 @@ final class FolderSource: LogSource {
     /// A map from positions to segments, shared by all readers, so that each finds its first
     /// segment at once.
     private let index = JournalIndex()
-    /// The indexes with which irrelevant transactions of sealed segments are skipped.
+    /// The indexes that allow irrelevant transactions of sealed segments to be skipped.
     private let indexes: SegmentIndexes
     private var timeline: ModelTimeline?
     /// Whether a transaction could not be read during the search for models.

@@ -124,7 +124,7 @@ struct LogFilter {
         return filter
     }
 
-    /// The objects named by matches, of which a transaction must change at least one.
+    /// The objects named by matches; a transaction must change at least one of them.
     private var matched: [ObjectID] {
         (matches?.only(.object) ?? []).sorted().compactMap { ObjectID($0) }
     }

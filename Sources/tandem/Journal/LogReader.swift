@@ -60,7 +60,7 @@ struct LogReader {
 
     /// Passes the last `count` matching transactions of a range to `body`, oldest first.
     ///
-    /// The transactions are found from the end, and read again if they exceed ``heldBytes``.
+    /// The transactions are searched from the end, and read again if they exceed ``heldBytes``.
     func last(
         _ count: Int, after floor: UInt64, through top: UInt64, _ body: (LogEntry) throws -> Bool
     ) throws {

@@ -63,7 +63,7 @@ final class CursorKeeper: Sendable {
 
     private func write(_ write: () throws -> String?, recording isRecorded: Bool) throws {
         while !enter(.held) { KernelThread.sleep(nanoseconds: Self.pause) }
-        // A signal may have closed the gate meanwhile; it stays closed.
+        // If a signal has closed the gate in the meantime, the gate stays closed.
         defer { _ = gate.compareExchange(expected: .held, desired: .open, ordering: .releasing) }
         guard let cursor = try write() else { return }
         // Set first: a signal during the write of the file has to record this cursor.

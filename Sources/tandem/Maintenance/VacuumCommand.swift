@@ -103,7 +103,7 @@ struct VacuumCommand: ParsableCommand {
 
 /// A way to vacuum a journal: by the daemon or by this process.
 protocol JournalVacuum {
-    /// Returns the source in which positions are looked up.
+    /// Returns the source used to look up positions.
     func source() throws -> any LogSource
     /// Carries out a request, or only plans it if it is a dry run.
     func run(_ request: VacuumRequest) throws -> VacuumAnswer

@@ -98,8 +98,8 @@ extension ImportedRows {
 
 /// The rows most recently passed to a batch, which the daemon may still reject.
 ///
-/// At most two chunks are in flight, and one more row may have been read after them. A chunk has a
-/// limited number of rows and bytes, or consists of one row of any length.
+/// At most two chunks are in flight, and a row after them may have been read. A chunk has a limited
+/// number of rows and bytes, or consists of a single row of any length.
 struct LastRows<Row> {
     /// The minimum number of rows kept, more than two chunks and the row read ahead contain.
     private static var keptRows: Int { 4_096 }

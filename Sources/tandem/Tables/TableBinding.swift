@@ -7,7 +7,7 @@ struct TableBinding {
     private let model: CompiledModel
     let entity: CompiledEntity
 
-    /// Resolves the entity; throws ``CommandFailure`` if it or a column does not exist.
+    /// Resolves the entity; throws ``CommandFailure`` if the entity or a column does not exist.
     init(_ table: ImportMap.Table, _ columns: [String], _ model: CompiledModel) throws {
         self.table = table
         self.model = model
@@ -22,7 +22,7 @@ struct TableBinding {
         }
     }
 
-    /// Returns the entity of a file's rows; throws ``CommandFailure`` if it does not exist.
+    /// Returns the entity of a file's rows; throws ``CommandFailure`` if there is no such entity.
     static func entity(
         _ table: ImportMap.Table, _ model: CompiledModel
     ) throws -> CompiledEntity {

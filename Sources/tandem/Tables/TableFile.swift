@@ -31,7 +31,7 @@ actor TableFile {
 
     /// The maximum number of rows in a chunk, the same as in a transaction of a batch.
     private static let chunkRows = 1_000
-    /// The maximum bytes of a chunk, which bounds the memory for long rows.
+    /// The maximum size of a chunk in bytes, which limits the memory for long rows.
     private static let chunkBytes = 1 << 20
     private var table: CSVTable
     private let beginning: ImportLines.Location

@@ -95,8 +95,8 @@ struct TablePlan: Sendable {
 
     // MARK: Rows
 
-    /// Returns the identity of a row, by which an import is resumed: the hash of the map and the
-    /// row's bytes.
+    /// Returns the identity of a row, which allows an import to be resumed: the hash of the map and
+    /// the row's bytes.
     ///
     /// It does not depend on the targets of links, which may change between two attempts.
     func identity(_ bytes: [UInt8]) -> [UInt8] { seed + bytes }

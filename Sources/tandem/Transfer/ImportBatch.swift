@@ -100,8 +100,8 @@ final class ImportBatch: ImportedRows {
         return nil
     }
 
-    /// Returns the next row of the entity; rejects recorded rows before it that are no longer in
-    /// the file.
+    /// Returns the next row of the entity; rejects earlier recorded rows that are no longer in the
+    /// file.
     private func nextRow() throws -> ImportRow? {
         let row = try reader.next(where: isWanted)
         let end = row?.line ?? lines.end

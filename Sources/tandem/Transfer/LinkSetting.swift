@@ -4,8 +4,8 @@ import Tandem
 ///
 /// Most links are saved without objects in memory, and one save is in flight while the next is
 /// prepared. Two kinds of links need objects in memory: ordered relationships, which depend on the
-/// existing members, and one-to-one relationships to objects from before the import, which depend
-/// on the links of these objects.
+/// existing members, and one-to-one relationships to objects that existed before the import, which
+/// depend on the links of these objects.
 ///
 /// If a save without objects fails, it is repeated with objects in memory. If the daemon rejects
 /// that save, each row is saved alone, and the rejected rows are written to the file of rejects.
@@ -54,7 +54,7 @@ import Tandem
     private var unordered: [Resolved] = []
     /// The rows of the next save with objects.
     private var ordered: [Resolved] = []
-    /// The rows whose links can't be set, until they are written to the file of rejects.
+    /// The rows whose links can't be set and that have yet to be written to the file of rejects.
     private var unfit: [RejectFile.Reject] = []
     private var sent: [(rows: [Resolved], save: LinkSave)] = []
 
@@ -215,8 +215,8 @@ import Tandem
         }
     }
 
-    /// Returns whether an object from before the import may be linked; false if it is linked to the
-    /// object from which the row was exported.
+    /// Returns whether an object that existed before the import may be linked; false if it is
+    /// linked to the object from which the row was exported.
     ///
     /// Throws `conflict` if it is linked to any other object.
     private func isFree(
