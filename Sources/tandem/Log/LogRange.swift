@@ -14,9 +14,10 @@ struct LogRange {
 
     /// Determines the range selected by the options, within the positions of the journal.
     ///
-    /// Throws a failure if the start lies before the first position or after the next one. Times
-    /// are found by bisection, with five minutes of slack on either side, because clocks may have
-    /// been set back. The filter then compares each transaction with the exact times.
+    /// Throws a failure if the start is before the journal's first position, or more than one
+    /// position after its last. Times are found by bisection, with five minutes of slack on either
+    /// side, because clocks may have been set back. The filter then compares each transaction with
+    /// the exact times.
     init(_ options: LogRangeOptions, _ source: any LogSource, _ filter: LogFilter) throws {
         let (first, last) = try source.bounds()
         floor = first - 1
