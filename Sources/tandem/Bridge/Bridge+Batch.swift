@@ -2,7 +2,7 @@ import Tandem
 
 /// Batches, which the daemon carries out as several transactions.
 extension Bridge {
-    /// The keys of every kind of `batch` request.
+    /// The keys common to all kinds of `batch` requests.
     private static let keys = ["do", "id", "context"]
 
     func batch(_ members: [String: JSON]) throws -> Answer {

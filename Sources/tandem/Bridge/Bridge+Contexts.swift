@@ -2,7 +2,7 @@ import Tandem
 
 /// Named contexts, their observers, and the requests that move contexts to other positions.
 extension Bridge {
-    /// Returns the context that a request names; creates it at the first use of its name.
+    /// Returns the context that a request names; creates the context when its name is first used.
     func context(_ request: BridgeRequest) throws -> ManagedObjectContext {
         let name = try request.string("context") ?? "main"
         guard let context = contexts[name] else { return try make(name) }

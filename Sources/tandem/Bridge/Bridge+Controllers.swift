@@ -1,6 +1,6 @@
 import Tandem
 
-/// Named controllers.
+/// The requests that open, change, read and close named controllers.
 extension Bridge {
     func open(_ request: BridgeRequest) throws -> Answer {
         let name = try request.required("controller", request.string("controller"))

@@ -12,9 +12,10 @@ extension BridgeRequest {
     }
 }
 
-/// Reads, each answered at a single position.
+/// Read requests; each answer shows the store at a single position.
 extension Bridge {
-    /// The maximum number of attempts of a read whose context moves while values are loaded.
+    /// The maximum number of attempts at a read; a read is repeated if the context moves to another
+    /// position while values are loaded.
     private static let readAttempts = 8
 
     func fetch(_ request: BridgeRequest) throws -> Answer {
@@ -59,7 +60,7 @@ extension Bridge {
             members: ["objects": .array(shown), "position": .null], position: position.number)
     }
 
-    /// Returns the position at which a request is to be answered, or nil if it names none.
+    /// Returns the position at which a request is to be answered, or nil if the request names none.
     private func position(
         _ request: BridgeRequest, _ context: ManagedObjectContext
     ) throws -> Position? {
@@ -93,7 +94,7 @@ extension Bridge {
 
     // MARK: Requests
 
-    /// Returns the fetch request that a request's keys describe.
+    /// Returns the fetch request described by the keys of a bridge request.
     func fetchRequest(_ request: BridgeRequest) throws -> FetchRequest<ManagedObject> {
         let entity = try request.required("entity", request.string("entity"))
         let sort = try request.array("sort") ?? []
@@ -104,7 +105,7 @@ extension Bridge {
             includesSubentities: try request.bool("includesSubentities") ?? true)
     }
 
-    /// Returns the predicate of `where` and its `arguments`, or nil without `where`.
+    /// Returns the predicate from `where` and `arguments`, or nil if `where` is absent.
     func predicate(_ request: BridgeRequest) throws -> ObjectPredicate? {
         let arguments = try (request.array("arguments") ?? []).map { json in
             try BridgeValues.argument(json) { try id($0) }

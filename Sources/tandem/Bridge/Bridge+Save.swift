@@ -1,6 +1,6 @@
 import Tandem
 
-/// Saves: all ops of a request are one transaction, or none is applied.
+/// Save requests: the ops of a request are applied in one transaction, or not at all.
 extension Bridge {
     func save(_ request: BridgeRequest) throws -> Answer {
         let options = try SaveRequestOptions(request)
@@ -47,8 +47,8 @@ extension Bridge {
 
     /// Returns the answer for a receipt and binds the request's aliases.
     ///
-    /// Only the receipt is used, so a retry gets the same answer as the first save. An insert that
-    /// the save deleted again has no id, and its alias is unbound.
+    /// Only the receipt is used, so a retry gets the same answer as the first save. An object that
+    /// the save inserted and deleted again has no id, and its alias is unbound.
     private func answer(_ options: SaveRequestOptions, _ receipt: SaveReceipt) -> Answer {
         var objects: [String: ObjectID] = [:]
         var named: Set<String> = []
@@ -77,13 +77,13 @@ extension Bridge {
     }
 }
 
-/// The object of an alias.
+/// The object to which an alias refers.
 struct BridgeAlias {
-    /// The object inserted last; nil if its own save deleted it.
+    /// The object most recently inserted under the alias; nil if the same save deleted it again.
     private(set) var id: ObjectID?
     /// The id of the save that bound the alias; nil if the save had no id.
     private var saveID: [UInt8]?
-    /// The alias's object before that save.
+    /// The object to which the alias referred before that save.
     private var before: ObjectID?
 
     mutating func bind(_ id: ObjectID?, by saveID: [UInt8]?) {
@@ -94,8 +94,8 @@ struct BridgeAlias {
 
     /// Returns the object to which the alias refers in the ops of a save.
     ///
-    /// A binding made by the same save is ignored, so that a retry means the same as the first
-    /// attempt.
+    /// A binding made by the same save is ignored, so that the ops of a retry refer to the same
+    /// objects as those of the first attempt.
     func id(in saveID: [UInt8]) -> ObjectID? { saveID == self.saveID ? before : id }
 }
 

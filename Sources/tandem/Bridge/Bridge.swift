@@ -12,7 +12,7 @@ import TandemIO
     var contexts: [String: ManagedObjectContext] = [:]
     var observers: [String: ContextObserver] = [:]
     var controllers: [String: BridgeController] = [:]
-    /// The objects of `$alias` names.
+    /// The objects to which `$alias` names refer, by name.
     var aliases: [String: BridgeAlias] = [:]
     /// The models that took effect while the bridge was running and have not been reported yet.
     private let pendingSchemaEvents = Locked(PendingSchemaEvents())
@@ -29,7 +29,7 @@ import TandemIO
                 if let error = event.error {
                     return failures.report(error, of: event.context, at: event.position.number)
                 }
-                // No event for the read-only state: a save reports it as its error.
+                // The read-only state causes no event, because saves report it as an error.
                 guard event.state == .lost || event.state == .restored else { return }
                 output.write(Bridge.json(event))
             case .model(let hash, let position):
@@ -53,7 +53,7 @@ import TandemIO
 
     // MARK: Requests
 
-    /// The result of a verb: the members of `ok`, and the position they belong to.
+    /// The result of a verb: the members of `ok`, and the position of the result.
     struct Answer {
         var members: [String: JSON] = [:]
         var position: UInt64 = 0
@@ -85,7 +85,7 @@ import TandemIO
         }
     }
 
-    /// Answers a line that can't be parsed, with its id if the id is readable.
+    /// Answers a line that can't be parsed; the answer repeats the line's id if it is readable.
     private func refuse(_ line: Data) {
         let id = RequestID.of(line)
         let text =
@@ -140,7 +140,7 @@ import TandemIO
 
     /// Merges saves up to a position in every context that is not paused.
     ///
-    /// Call it before an answer is written, so that the events of saves up to the answer's position
+    /// Call this before writing an answer, so that the events of saves up to the answer's position
     /// precede the answer.
     func catchUp(to number: UInt64) {
         for (name, context) in contexts.sorted(by: { $0.key < $1.key }) where !context.isPaused {
@@ -160,8 +160,8 @@ import TandemIO
 
     /// Writes the events of models that took effect, each after the events of earlier saves.
     ///
-    /// Before an answer, only models up to its position are reported, so that contexts stay at that
-    /// position.
+    /// If called before an answer is written, reports only models up to the answer's position, so
+    /// that contexts stay at that position.
     func sendPendingSchemaEvents(through number: UInt64 = .max) {
         for (hash, position) in pendingSchemaEvents.withLock({ $0.drain(through: number) }) {
             catchUp(to: position.number)
@@ -180,7 +180,7 @@ import TandemIO
     }
 }
 
-/// Model changes that were not reported yet.
+/// Model changes that have not been reported yet.
 struct PendingSchemaEvents {
     private var models: [(StableHash, Position)] = []
     /// The position of the last model change.
@@ -198,7 +198,7 @@ struct PendingSchemaEvents {
     }
 }
 
-/// An error whose JSON form was created where its details were known.
+/// An error in its JSON form, created where the error's details are known.
 struct BridgeFailure: Error {
     var json: JSON
 }

@@ -3,13 +3,13 @@ import Dispatch
 import Tandem
 import TandemIO
 
-/// `tandem bridge`: contexts and controllers over JSON lines, for shells, Python, Node.
+/// `tandem bridge`: provides contexts and controllers to shells, Python and Node over JSON lines.
 struct BridgeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "bridge",
         abstract: "Carry out requests from standard input, one JSON object per line.",
         discussion: """
-            If history no longer reaches back to the last event of an observer, the observer misses saves. A \
+            If the history no longer reaches back to an observer's last event, the observer misses saves. A \
             `connection` event with the state `restored` then contains the position from which events continue. Its \
             key `missed` names the observer and the position after which saves were missed (`after`).
 

@@ -1,6 +1,6 @@
 import Tandem
 
-/// An open controller, which writes an event for each change of its list.
+/// An open controller, which writes an event for each change to its list.
 @MainActor final class BridgeController {
     /// The keys of `open` that `refetch` may change.
     static let keys = [
@@ -13,7 +13,7 @@ import Tandem
     private(set) var members: [String: JSON]
     private let events: ControllerEvents
 
-    /// Opens a controller; throws the errors of fetching.
+    /// Opens a controller; throws the errors of the fetch.
     init(
         _ name: String, _ settings: ControllerSettings, _ context: ManagedObjectContext,
         _ output: BridgeOutput
@@ -30,7 +30,7 @@ import Tandem
         results.delegate = events
     }
 
-    /// Fetches with other settings; keeps the old ones if that fails.
+    /// Fetches with new settings; keeps the old settings if the fetch fails.
     func refetch(_ settings: ControllerSettings) throws {
         let old = (
             results.fetchRequest, results.sectionNameKeyPath,

@@ -5,10 +5,10 @@ import TandemIO
 final class BridgeOutput: Sendable {
     private let turn = Locked<Void>(())
 
-    /// Writes one event; returns after the line was written.
+    /// Writes one event; returns when the line has been written.
     func write(_ members: [String: JSON]) { write(JSON.object(members).text) }
 
-    /// Writes the answer to a request; returns after the line was written.
+    /// Writes the answer to a request; returns when the line has been written.
     func write(_ members: [String: JSON], to id: RequestID) {
         let texts = members.mapValues(\.text).merging(["id": id.text]) { $1 }
         let body = texts.sorted { $0.key < $1.key }.map {
@@ -24,12 +24,12 @@ final class BridgeOutput: Sendable {
 }
 
 extension JSON {
-    /// Creates a position or count.
+    /// Creates the JSON number of a position or count.
     init(number: UInt64) { self = .int(Int64(clamping: number)) }
 
-    /// Creates an object's id.
+    /// Creates the JSON string of an object's id.
     init(_ id: ObjectID) { self = .string(id.description) }
 
-    /// Creates an array of ids.
+    /// Creates a JSON array of object ids.
     init(_ ids: [ObjectID]) { self = .array(ids.map { JSON($0) }) }
 }

@@ -1,6 +1,7 @@
 import Tandem
 
-/// The members of a request, or of an object in it; throws `usage` for an invalid member.
+/// The members of a request, or of an object in a request; reading an invalid member throws
+/// `usage`.
 struct BridgeRequest {
     /// The name of the request or object in error messages.
     let what: String

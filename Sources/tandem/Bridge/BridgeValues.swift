@@ -8,8 +8,8 @@ enum BridgeValues {
         return ValueText.json(value, model)
     }
 
-    /// Returns an object as JSON, with the named properties, or with all except to-many
-    /// relationships.
+    /// Returns an object as JSON, with the named properties or, if `properties` is nil, with all
+    /// properties except to-many relationships.
     static func json(
         _ object: ManagedObject, properties: [String]?, _ model: CompiledModel
     ) -> JSON {
@@ -32,8 +32,8 @@ enum BridgeValues {
         ])
     }
 
-    /// Returns an earlier state of an object as JSON, with the named properties, or with all in the
-    /// snapshot.
+    /// Returns an earlier state of an object as JSON, with the named properties or, if `properties`
+    /// is nil, with all properties in the snapshot.
     static func json(
         _ object: ObjectSnapshot, properties: [String]?, _ model: CompiledModel,
         _ context: ManagedObjectContext

@@ -8,7 +8,7 @@ struct RequestID {
     /// The JSON text.
     let text: String
 
-    /// The id in answers to requests that have none, or whose id can't be read.
+    /// The id in answers to requests without a readable id.
     static let none = RequestID(text: "null")
 
     /// Whether there is no id.

@@ -3,7 +3,7 @@ import Tandem
 /// Carries out the ops of one save in a context.
 @MainActor struct SaveOps {
     let context: ManagedObjectContext
-    /// Returns the object of an id or of an alias bound by an earlier save.
+    /// Parses an id, or resolves an alias bound by an earlier save.
     private let id: (JSON) throws -> ObjectID
     /// The objects inserted by this save, by alias.
     private var inserted: [String: ManagedObject] = [:]
@@ -170,7 +170,7 @@ import Tandem
 
     // MARK: Objects
 
-    /// Returns the object of an id or alias, without a request; the daemon checks during the save
+    /// Returns the object with an id or alias without a request; the daemon checks during the save
     /// that the object exists.
     private mutating func living(_ json: JSON) throws -> ManagedObject {
         if let text = json.string, text.utf8.first == UInt8(ascii: "$"),

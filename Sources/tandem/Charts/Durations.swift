@@ -4,7 +4,7 @@ import Algorithms
 struct Durations: Equatable {
     /// The upper bounds of the buckets in microseconds, ascending.
     let bounds: [Int64]
-    /// The count of each bucket, and that of durations above the last bound.
+    /// The number of durations in each bucket, followed by the number above the last bound.
     private(set) var counts: [Int]
     /// The longest duration in microseconds.
     private(set) var longest: Int64

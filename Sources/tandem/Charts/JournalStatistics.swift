@@ -1,6 +1,6 @@
 import Tandem
 
-/// The counts of one entity, author, property or size.
+/// The counts for one entity, author, property or size.
 struct StatisticCounts: Equatable {
     var transactions = 0
     /// The number of transactions that belong to batches.
@@ -8,7 +8,7 @@ struct StatisticCounts: Equatable {
     var inserts = 0
     var updates = 0
     var deletes = 0
-    /// The number of touched objects, whose to-many relationships changed but not their rows.
+    /// The number of touched objects; their to-many relationships changed, but their rows did not.
     var touches = 0
     var bytes = 0
 
@@ -101,7 +101,8 @@ struct JournalStatistics {
     struct Row {
         /// The name as printed in the table.
         var name: String
-        /// The largest size in bytes that the row counts; nil unless sizes are counted.
+        /// The largest transaction size, in bytes, that the row includes; nil unless the statistic
+        /// is by size.
         var most: Int?
         var counts: StatisticCounts
     }

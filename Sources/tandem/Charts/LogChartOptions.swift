@@ -10,7 +10,7 @@ struct LogChartOptions: ParsableArguments {
 
     @Option(
         defaultAsFlag: PlotTarget.terminal, parsing: .next,
-        help: ArgumentHelp("Draw transactions over time, here or in FILE.svg.", valueName: "file"))
+        help: ArgumentHelp("Draw a timeline, on the terminal or in FILE.svg.", valueName: "file"))
     var plot: PlotTarget?
 
     /// Whether transactions are counted or drawn.

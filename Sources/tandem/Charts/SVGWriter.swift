@@ -1,10 +1,10 @@
-/// Writes SVG elements with their attributes, and escapes texts.
+/// Writes SVG elements with their attributes, and escapes their text.
 struct SVGWriter {
-    /// The text written so far.
+    /// The SVG source written so far.
     private(set) var text = ""
     private var open: [String] = []
 
-    /// The value of an attribute: a text, or a number with at most one decimal place.
+    /// The value of an attribute: a string, or a number with at most one decimal place.
     enum Attribute: ExpressibleByStringLiteral, ExpressibleByFloatLiteral,
         ExpressibleByIntegerLiteral, ExpressibleByStringInterpolation
     {
@@ -37,7 +37,7 @@ struct SVGWriter {
         text += "</\(name)>\n"
     }
 
-    /// Writes an element that contains a text or nothing.
+    /// Writes an element that contains text or is empty.
     mutating func element(_ name: String, _ attributes: Attributes = [:], _ content: String = "") {
         let head = "<\(name)\(Self.written(attributes))"
         text += content.isEmpty ? head + "/>\n" : head + ">\(Self.escaped(content))</\(name)>\n"
@@ -56,8 +56,8 @@ struct SVGWriter {
         return Int(exactly: tenths).map { String($0) } ?? "\(tenths)"
     }
 
-    /// Returns a text escaped for XML, without characters that XML forbids or that would control a
-    /// terminal.
+    /// Returns a string escaped for XML, without characters that XML forbids or that would control
+    /// a terminal.
     static func escaped(_ text: String) -> String {
         var escaped = ""
         for scalar in text.unicodeScalars {

@@ -1,9 +1,9 @@
 import Tandem
 
-/// The durations below a chart of transactions.
+/// The durations shown below a chart of transactions.
 struct SaveDurations {
     var title: String
-    /// A description of the durations that are counted.
+    /// A description of the durations' origin.
     var note: String
     var durations: Durations
 
@@ -29,11 +29,11 @@ struct SaveDurations {
             + "without batches, from arrival to answer"
     }
 
-    /// Creates the times between transactions, in place of unknown durations of saves.
+    /// Creates the times between transactions, for a journal whose save durations are unknown.
     init(between durations: Durations) {
         self.durations = durations
         title = "Time between transactions"
-        note = "the journal does not record how long saves took; read from a daemon for that"
+        note = "the journal does not record how long saves took; a daemon reports latencies"
     }
 
     /// The percentiles to show, and the longest duration.
@@ -45,7 +45,7 @@ struct SaveDurations {
         return found.isEmpty ? [] : found + [("longest", durations.longest)]
     }
 
-    /// Returns the text of a percentile, which is the upper bound of its bucket, or of the longest
+    /// Returns the text for a percentile, which is the upper bound of a bucket, or for the longest
     /// duration.
     static func text(_ mark: (label: String, microseconds: Int64)) -> String {
         (mark.label == "longest" ? "" : "≤ ") + Quantity.duration(mark.microseconds)

@@ -6,7 +6,7 @@ struct TimeGrid {
     /// The maximum number of columns.
     let limit: Int
     private(set) var level = 0
-    /// The columns from the first to the last included time.
+    /// The columns from the earliest to the latest included time; nil if none was included.
     private(set) var columns: ClosedRange<Int64>?
 
     /// Creates a grid without columns.
@@ -37,7 +37,7 @@ struct TimeGrid {
     private static let times: ClosedRange<Int64> =
         -62_135_596_800_000_000...253_402_300_799_999_999
 
-    /// Includes a time, and returns the number of old columns in one new column.
+    /// Extends the grid to a time; returns the number of old columns that a new column combines.
     mutating func include(_ time: Int64) -> Int64 {
         let before = width
         var found = range(with: column(time))

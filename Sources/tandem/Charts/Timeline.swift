@@ -78,7 +78,7 @@ struct Timeline {
         return (columns.lowerBound - missing / 2)...(columns.upperBound + (missing + 1) / 2)
     }
 
-    /// Returns the lane of all transactions.
+    /// Returns the lane that counts all transactions.
     func all(in columns: ClosedRange<Int64>) -> Lane { Self.lane("all", total, columns) }
 
     /// Returns the lanes of the entities with the most changes.

@@ -1,4 +1,4 @@
-/// The options and additional content with which a timeline is drawn.
+/// The style and additional content of a drawn timeline.
 struct TimelineStyle {
     var isUTC = false
     /// The options that selected the transactions, as on the command line; empty if there were

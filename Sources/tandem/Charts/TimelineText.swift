@@ -6,7 +6,7 @@ struct TimelineText {
     let timelineStyle: TimelineStyle
     var style = Style()
 
-    /// The width of names, and of the numbers after the columns.
+    /// The widths of the names before the columns and of the numbers after them.
     private static let (nameCells, numberCells) = (20, 10)
     private static let lanes = 10
     /// The width of a time below the columns, with a space after it.

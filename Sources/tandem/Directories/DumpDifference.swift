@@ -107,7 +107,7 @@ struct DumpLine {
         full = text
         let words = text.split(separator: " ", maxSplits: 2)
         let table = Self.kinds.firstIndex(of: words.first.map(String.init) ?? "") ?? 0
-        // A dump has one line with the position and one with the model.
+        // A dump has a single line for the position and a single line for the model.
         order = Order(table: table, key: table < 2 || words.count < 2 ? "" : String(words[1]))
     }
 

@@ -6,7 +6,7 @@ import TandemJournal
 struct IndexVerification {
     let folder: JournalFolder
 
-    /// Returns the problems of all indexes; `isDeep` rebuilds each index and compares the two.
+    /// Returns the problems of all indexes; if `isDeep`, compares each index with a rebuilt one.
     func problems(isDeep: Bool) throws -> [VerifyProblem] {
         let check = IndexCheck(directory: folder.path, fileSystem: RealFileSystem())
         let segments = try mapped { try folder.segments() }.map(\.first)

@@ -26,8 +26,8 @@ struct JournalFolder {
         }.sorted { $0.first < $1.first }
     }
 
-    /// Returns the positions before the first segment that are missing although they were not
-    /// trimmed, or nil if there are none.
+    /// Returns the positions before the first segment that were lost and not trimmed, or nil if
+    /// there are none.
     func missing(before first: UInt64) -> (positions: ClosedRange<UInt64>, message: String)? {
         OldestPosition(path, files).missing(before: first)
     }
@@ -153,7 +153,8 @@ struct JournalFolder {
         }
     }
 
-    /// Reads all transactions from a position on; returns the reader, or throws if there is a gap.
+    /// Reads all transactions from a position to the end; returns the reader, or throws if there is
+    /// a gap.
     private func readThrough(from position: UInt64) throws -> JournalReader {
         let reader = JournalReader(directory: path, fileSystem: files, from: position)
         while let item = try reader.next() {

@@ -7,7 +7,7 @@ import TandemStore
 struct StoreDirectory: ParsableArguments {
     @Option(
         name: [.customShort("D"), .long],
-        help: "The store's directory (TANDEM_STORE), else that of --name.")
+        help: "The store's directory (TANDEM_STORE); by default the store of --name.")
     var directory: String?
 
     @Option(help: "The daemon's name (TANDEM_NAME), else `default`.")
@@ -45,8 +45,8 @@ struct StoreDirectory: ParsableArguments {
 
 /// Verifies a backup.
 ///
-/// Throws a failure that names the problem: the directory is missing or not readable, belongs to a
-/// store, or the backup is damaged.
+/// Throws a failure if the directory is missing, unreadable or the directory of a store, or if the
+/// backup is damaged.
 func verifiedBackup(
     _ path: String, progress: (_ done: UInt64, _ total: UInt64) -> Void
 ) throws -> BackupManifest {
@@ -54,12 +54,12 @@ func verifiedBackup(
     return try readingBackup(path) { try StoreBackup.verify(path, progress: progress) }
 }
 
-/// Runs `body`, which reads a backup, and converts its errors into readable failures.
+/// Runs `body`, which reads a backup, and converts its errors into failures of the verb.
 func readingBackup<Result>(_ path: String, _ body: () throws -> Result) throws -> Result {
     let files = RealFileSystem()
     guard files.exists(path) else { throw CommandFailure.noDirectory(path) }
     guard files.isDirectory(path) else {
-        throw CommandFailure("\(path) is not a directory; name a directory")
+        throw CommandFailure("\(path) is not a directory; give the directory of a backup")
     }
     do {
         return try mapped(body)
@@ -73,7 +73,7 @@ func readingBackup<Result>(_ path: String, _ body: () throws -> Result) throws -
     }
 }
 
-/// Runs `body` and converts its errors into readable failures.
+/// Runs `body` and converts its errors into failures of the verb.
 func mapped<Result>(_ body: () throws -> Result) throws -> Result {
     do {
         return try body()

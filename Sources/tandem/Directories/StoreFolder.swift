@@ -34,7 +34,7 @@ struct StoreFolder {
 
     /// Throws a failure with the exit code for "denied" if this user may not list a directory.
     ///
-    /// Other errors are ignored, such as that of a directory that does not exist.
+    /// Other errors are ignored, for example if the directory does not exist.
     static func checkAccess(_ path: String) throws {
         do {
             _ = try RealFileSystem().list(path)

@@ -14,8 +14,8 @@ struct VerifyProblem: Hashable {
         case identity
         /// An index that is unusable or contradicts its segment.
         case index
-        /// A store that is missing, belongs to another log, or has a position that does not fit the
-        /// journal.
+        /// A store that is missing, that belongs to another log or epoch, or whose position is
+        /// outside the journal.
         case store
         /// A difference between the store and a replay of the journal.
         case difference
@@ -24,9 +24,9 @@ struct VerifyProblem: Hashable {
     var kind: Kind
     /// The path of the file.
     var path: String
-    /// The offset in the file; nil if it does not apply.
+    /// The offset in the file; nil if the problem has no offset.
     var offset: UInt64?
-    /// The affected positions; nil if they do not apply.
+    /// The affected positions; nil if there are none.
     var positions: ClosedRange<UInt64>?
     var message: String
 

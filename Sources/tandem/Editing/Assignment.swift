@@ -106,8 +106,8 @@ struct Assignment {
         return ValueText.json(value, model)
     }
 
-    /// Returns the id of the object that a text names: `Team/3`, or `name:Qatar` by a unique
-    /// attribute of the destination.
+    /// Returns the id of an object given as `Team/3` or, by a unique attribute of the destination,
+    /// as `name:Qatar`.
     private func link(_ text: String, _ property: CompiledProperty) throws -> JSON {
         if ObjectID(text) != nil { return .string(text) }
         guard let destination = (property.relationship?.destination).flatMap(model.entity(tagged:))
@@ -127,8 +127,8 @@ struct Assignment {
         self.entity = entity
     }
 
-    /// Returns the id of the object that a text such as `name:Qatar` names; throws
-    /// ``CommandFailure`` if there is none.
+    /// Returns the id of an object given as `name:Qatar`; throws ``CommandFailure`` if there is
+    /// none.
     func id(_ text: String, for property: String) throws -> ObjectID {
         let names = entity.uniqueness.filter { $0.properties.count == 1 }.map { $0.properties[0] }
         guard let colon = text.firstIndex(of: ":"), names.contains(String(text[..<colon])),

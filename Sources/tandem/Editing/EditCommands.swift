@@ -7,8 +7,8 @@ struct InsertCommand: ParsableCommand {
         commandName: "insert", abstract: "Insert one object and print its id.",
         discussion: """
             Each NAME=VALUE sets a property; the model determines how VALUE is parsed. NAME= sets null, and NAME='""' \
-            an empty text. A link is an id, such as team=Team/3, or a unique attribute of its destination, such as \
-            team=name:Qatar. Members of a to-many relationship are added one by one, as players+=Player/4.
+            an empty string. A link is an id, such as team=Team/3, or a unique attribute of its destination, such as \
+            team=name:Qatar. Members of a to-many relationship are added one by one, with players+=Player/4.
             """)
 
     @OptionGroup var global: GlobalOptions

@@ -1,10 +1,10 @@
 import ArgumentParser
 import Tandem
 
-/// `tandem revert`: undoes a transaction by a new save.
+/// `tandem revert`: undoes a transaction with a new save.
 struct RevertCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "revert", abstract: "Undo a transaction by a new save.",
+        commandName: "revert", abstract: "Undo a transaction with a new save.",
         discussion: """
             Inserted objects are deleted, and values and links are restored. Deleted objects are inserted again, with \
             new ids and as the last members of ordered relationships. A later change of the same value is a conflict, \
@@ -87,7 +87,7 @@ struct RevertCommand: ParsableCommand {
         let run = try RevertRun(of: own, isDryRun: false, source, container)
         guard let undone = try run.revert.save(run.log) else {
             return "transaction \(own) was saved and could not be undone; "
-                + "`tandem revert \(own)` lists why"
+                + "`tandem revert \(own)` lists the conflicts"
         }
         return "transaction \(own), which reverted it, was undone by transaction \(undone.number)"
     }
@@ -118,7 +118,7 @@ struct RevertCommand: ParsableCommand {
 @MainActor struct Revert {
     private let context: ManagedObjectContext
     private let model: CompiledModel
-    /// The new objects that replace the deleted ones, by the numbers of the deleted ones.
+    /// The new objects that replace deleted objects, by the numbers of the deleted objects.
     private var returned: [ObjectNumber: ManagedObject] = [:]
     /// The ids of deleted objects, by the ids of the new objects that replace them.
     private var oldIDs: [ObjectID: String] = [:]
@@ -181,7 +181,7 @@ struct RevertCommand: ParsableCommand {
             }
         } catch let error as TandemError where error.code == .uniqueness {
             try checkUniqueValues()
-            // The other object may no longer have the value.
+            // By now, the conflicting object may no longer have the value.
             if conflicts.isEmpty { add(error.problems) }
         } catch let error as TandemError where error.code == .validation {
             add(error.problems)
@@ -222,7 +222,7 @@ struct RevertCommand: ParsableCommand {
         for object in context.updatedObjects { add(try problems(object.validateForUpdate)) }
     }
 
-    /// Records a conflict for each unique value of the edited objects that another object has.
+    /// Records a conflict for each unique value of an edited object that another object has taken.
     private mutating func checkUniqueValues() throws {
         for object in context.insertedObjects + context.updatedObjects {
             for constraint in object.entity.uniqueness {
@@ -238,7 +238,7 @@ struct RevertCommand: ParsableCommand {
         }
     }
 
-    /// Returns a request for the objects that have these values of a uniqueness constraint.
+    /// Returns a request for the objects with the given values for a uniqueness constraint.
     private func request(_ constraint: CompiledIndex, _ values: [Value]) throws -> FetchRequest<
         ManagedObject
     > {
@@ -254,8 +254,8 @@ struct RevertCommand: ParsableCommand {
         return request
     }
 
-    /// Returns whether no object was deleted after it was loaded; records a conflict for each one
-    /// that was.
+    /// Returns whether all objects still exist; records a conflict for each object that was deleted
+    /// after it was loaded.
     private mutating func areEditable(_ objects: ManagedObject...) -> Bool {
         let deleted = objects.filter(\.isDeleted)
         for object in deleted { addDeletion(of: "\(object.id)") }
@@ -342,7 +342,7 @@ struct RevertCommand: ParsableCommand {
         if areEditable(object, other) { object.setObject(other, for: present.name) }
     }
 
-    /// Undoes the links whose inverse is to-many; undoing the to-one inverse undoes all others.
+    /// Undoes the links whose inverse is to-many; undoing a to-one inverse undoes all other links.
     private mutating func undoLinks(
         _ change: Change, _ entity: CompiledEntity, of object: ManagedObject, _ id: String,
         _ old: CompiledModel

@@ -1,20 +1,20 @@
 import Tandem
 
-/// The earlier reverts of a transaction, and later changes of its links, as read from the log.
+/// The earlier reverts of a transaction, and later changes to its links, as read from the log.
 ///
-/// The save id of a revert contains the position of the reverted transaction. This shows which
-/// transactions were reverted, and makes the daemon carry out only one of two simultaneous reverts
-/// by one user.
+/// The save id of a revert contains the position of the reverted transaction. The id thus shows
+/// which transactions were reverted, and makes the daemon carry out only one of two simultaneous
+/// reverts by the same user.
 struct RevertLog {
     /// The position of the transaction.
     let position: UInt64
-    /// The position of the revert that is in effect; nil if there is none, or if it was itself
-    /// reverted.
+    /// The position of the revert that is in effect; nil if there is none, or if the revert was
+    /// itself reverted.
     private(set) var revert: UInt64?
     /// The save id of the next revert of the transaction.
     ///
-    /// It also contains the position of the previous revert, if any. The previous revert was itself
-    /// reverted, and the new revert must not be taken for a retry of the previous one.
+    /// The id also contains the position of the previous revert, if any. The previous revert was
+    /// itself reverted, and the daemon must not treat the new revert as a retry of it.
     let saveID: [UInt8]
     /// The links of the transaction that later transactions changed.
     let laterLinks: Set<ChangedLink>
@@ -22,7 +22,7 @@ struct RevertLog {
     /// The last position that was read.
     private let end: UInt64
 
-    /// The content hash of all reverts of a transaction.
+    /// The content hash that all reverts of the transaction share.
     ///
     /// It does not depend on the edits, so that the daemon treats the second of two reverts as a
     /// retry of the first.
@@ -52,7 +52,7 @@ struct RevertLog {
     /// processes made after the log was read, or nil if there is none.
     ///
     /// The daemon does not detect two kinds of conflicts: simultaneous reverts by two users,
-    /// because save ids are kept for each user, and two changes of one link.
+    /// because save ids are kept for each user, and two changes to one link.
     func conflict(before saved: UInt64, _ source: any LogSource) throws -> String? {
         guard saved > end + 1 else { return nil }
         let reverts = try Self.reverts(after: end, through: saved - 1, source)
@@ -91,7 +91,7 @@ struct RevertLog {
         return UInt64(text.dropFirst(author.count + 1).prefix { $0 != "/" })
     }
 
-    /// Returns those links that transactions after a position changed.
+    /// Returns the given links that transactions after a position changed.
     private static func changed(
         _ links: Set<ChangedLink>, after floor: UInt64, through end: UInt64,
         _ source: any LogSource

@@ -2,7 +2,7 @@
 enum ByteText {
     private static let units = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"]
 
-    /// Returns a text such as `512 bytes`, `1.5 MiB` or `64 MiB`.
+    /// Returns a string such as `512 bytes`, `1.5 MiB` or `64 MiB`.
     static func text(_ bytes: UInt64) -> String {
         var (number, unit) = (Double(bytes), 0)
         // A number that would be rounded to 1,024 is printed in the next unit.

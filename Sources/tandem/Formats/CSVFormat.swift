@@ -2,7 +2,7 @@ import Tandem
 
 /// CSV according to RFC 4180: a header, and a line for each property of each change.
 ///
-/// An added link shows the member in `after`, a removed one in `before`, a moved one in both.
+/// An added link shows the member in `after`, a removed link in `before`, and a moved link in both.
 struct CSVFormat: EntryFormat {
     /// The columns to print; nil for all.
     var fields: Set<String>?
@@ -55,7 +55,7 @@ struct CSVFormat: EntryFormat {
                 text(change.deleted?.uncheckedValue(slot, in: entity) ?? before[slot]),
                 text(change.row?.uncheckedValue(slot, in: entity)),
             ]
-            // CSV does not distinguish null from an empty text; the other formats do.
+            // CSV does not distinguish null from an empty string; the other formats do.
             if change.kind != .update, pair.allSatisfy(\.isEmpty) { return nil }
             return [property.name] + pair
         }

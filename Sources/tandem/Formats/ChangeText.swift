@@ -11,10 +11,10 @@ struct ChangeText {
     let entry: LogEntry
     var style = Style()
 
-    /// The maximum number of links of a change that are printed in one line.
+    /// The maximum number of a change's links on one line.
     private static let linksShown = 8
 
-    /// The first four changes in one line, and the number of omitted changes.
+    /// The first four changes on one line, and the number of omitted changes.
     var summary: String {
         if let hash = entry.modelHash { return summary(ofModel: hash) }
         let changes = entry.transaction.changes

@@ -70,7 +70,7 @@ struct JSONFormat: EntryFormat {
         }
     }
 
-    /// Writes a key and returns true if it is to be printed; the caller writes the value.
+    /// If a key is to be printed, writes it and returns true; the caller then writes the value.
     private func begins(
         _ key: String, _ members: inout Members, _ bytes: inout [UInt8]
     ) -> Bool {

@@ -70,7 +70,7 @@ struct LogStyle {
 
 /// A format that prints transactions one by one.
 protocol EntryFormat {
-    /// Appends the text before the first transaction, such as column names.
+    /// Appends the text that precedes the first transaction, such as column names.
     func begin(into bytes: inout [UInt8])
     /// Appends a transaction as whole lines.
     mutating func append(_ entry: LogEntry, to bytes: inout [UInt8])

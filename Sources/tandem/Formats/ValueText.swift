@@ -7,13 +7,13 @@ enum ValueText {
         return value.json
     }
 
-    /// Returns a text for one line of the log; long values are cut.
+    /// Returns a value as text for one line of the log; long values are cut.
     static func short(_ value: Value, _ model: CompiledModel) -> String {
         let text = json(value, model).text
         return text.count > 40 ? String(text.prefix(39)) + "…" : text
     }
 
-    /// Appends the text of ``json(_:_:)``, for frequent types without creating a JSON value.
+    /// Appends the text of ``json(_:_:)``; for frequent types, no JSON value is created.
     static func write(_ value: Value, _ model: CompiledModel, into bytes: inout [UInt8]) {
         switch value {
         case .null: bytes.put("null")

@@ -36,8 +36,8 @@ struct WallClock {
             + Self.padded(Self.fraction(microseconds), 6) + " " + time.zone
     }
 
-    /// Returns the local time; caches the last one, because consecutive transactions often have the
-    /// same second.
+    /// Returns the local time; caches the last result, because consecutive transactions are often
+    /// in the same second.
     private mutating func time(_ microseconds: Int64) -> LocalTime? {
         let second = microseconds / 1_000_000 - (microseconds % 1_000_000 < 0 ? 1 : 0)
         if let known, known.second == second { return known.time }

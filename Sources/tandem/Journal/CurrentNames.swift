@@ -7,7 +7,7 @@ import Tandem
 final class CurrentNames {
     private let source: any LogSource
     private let newest: CompiledModel?
-    /// The names of an entity's properties, for each model.
+    /// The current names of each entity's properties, by entity and model.
     private var known: [EntityKey: PropertyNames] = [:]
 
     private struct EntityKey: Hashable {

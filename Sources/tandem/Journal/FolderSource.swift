@@ -11,10 +11,10 @@ final class FolderSource: LogSource {
     private let store: String
     private let isQuiet: Bool
     private let files = RealFileSystem()
-    /// The segments of positions, shared by all readers, so that each finds its first segment at
-    /// once.
+    /// A map from positions to segments, shared by all readers, so that each finds its first
+    /// segment at once.
     private let index = JournalIndex()
-    /// The indexes with which irrelevant transactions of sealed segments are skipped.
+    /// The indexes that allow irrelevant transactions of sealed segments to be skipped.
     private let indexes: SegmentIndexes
     private var timeline: ModelTimeline?
     /// Whether a transaction could not be read during the search for models.
@@ -27,7 +27,7 @@ final class FolderSource: LogSource {
         var offset: UInt64
     }
 
-    /// Accepts the directory of a store, or the directory of its segments.
+    /// Creates a source for the directory of a store, or for the directory of its segments.
     init(_ directory: String, isQuiet: Bool) {
         let nested = directory + "/journal"
         let isStore = files.exists(nested)
@@ -63,7 +63,7 @@ final class FolderSource: LogSource {
 
     /// Returns the last position.
     ///
-    /// Reads the last segment to its last batch, or the whole journal if that segment is damaged.
+    /// Reads the last segment up to its last batch, or the whole journal if the segment is damaged.
     private func last(from first: UInt64) throws -> UInt64 {
         let tail = reader(from: .max)
         while let item = try next(tail) {

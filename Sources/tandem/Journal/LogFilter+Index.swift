@@ -2,7 +2,7 @@ import Tandem
 import TandemJournal
 
 extension IndexQuery {
-    /// The query for the installations of models.
+    /// The query for model installations.
     static let ofModels = IndexQuery(keys: [.group(0)])
 }
 
@@ -31,7 +31,8 @@ extension LogFilter {
         return Self.keys(Set(properties.flatMap { Self.tags($0, models) }))
     }
 
-    /// The numbers of the objects named by matches; nil if there are none, or if one is not an id.
+    /// The numbers of the objects named by matches; nil if there are none, or if a match has no
+    /// valid id.
     private var matchedNumbers: [ObjectNumber]? {
         guard let matched = matches?.only(.object) else { return nil }
         let ids = matched.compactMap { ObjectID($0) }

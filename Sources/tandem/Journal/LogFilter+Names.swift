@@ -43,7 +43,7 @@ extension LogFilter {
                 + entities.joined(separator: ", "))
     }
 
-    /// Returns whether the filter includes changes of an entity.
+    /// Returns whether the filter includes changes to objects of an entity.
     private func isWanted(_ entity: CompiledEntity, _ model: CompiledModel) -> Bool {
         entities.isEmpty
             || entities.contains { model.entity(named: $0)?.includes(entity.tag) ?? false }

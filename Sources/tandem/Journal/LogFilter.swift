@@ -4,11 +4,11 @@ import TandemIO
 
 /// A filter for transactions and their changes.
 ///
-/// The daemon evaluates the conditions of ``HistoryFilter``, so that other transactions are not
-/// sent. The filter evaluates all conditions again, so that the result is the same for a directory
-/// and for a daemon.
+/// The daemon evaluates the conditions of ``HistoryFilter``, so that it does not send other
+/// transactions. The filter evaluates all conditions again, so that the result is the same for a
+/// directory and for a daemon.
 struct LogFilter {
-    /// Only changes of these entities and their subentities; other changes are removed.
+    /// Only changes to objects of these entities and their subentities; other changes are removed.
     var entities: [String] = []
     /// Only transactions that change one of these objects.
     var objects: [ObjectID] = []
@@ -25,7 +25,7 @@ struct LogFilter {
     var matches: MatchGroups?
     /// A pattern to find in ``ChangeText/everything``.
     var pattern: Regex<AnyRegexOutput>?
-    /// The current names, which the filter uses for transactions from before a rename as well.
+    /// The current names, which also apply to transactions from before a rename.
     var names = TransactionNames()
 
     /// The name of a property, as `wins` or `Team.wins`.
@@ -114,7 +114,7 @@ struct LogFilter {
         try check(model)
         var filter = HistoryFilter()
         filter.entities = entities
-        // Options take precedence over matches here; ``filtered(_:_:)`` evaluates both.
+        // In the request, options take precedence over matches; ``filtered(_:_:)`` evaluates both.
         let named = objects.isEmpty ? matched : objects
         filter.objects = named.flatMap { Self.everyEntity(of: $0, model) }
         filter.authors = authors.isEmpty ? (matches?.only(.author) ?? []).sorted() : authors
@@ -124,7 +124,7 @@ struct LogFilter {
         return filter
     }
 
-    /// The objects named by matches, of which a transaction must change at least one.
+    /// The objects named by matches; a transaction must change at least one of them.
     private var matched: [ObjectID] {
         (matches?.only(.object) ?? []).sorted().compactMap { ObjectID($0) }
     }

@@ -51,17 +51,17 @@ struct LogMatchOptions: ParsableArguments {
 
     @Option(
         name: [.customShort("E"), .long], parsing: .singleValue,
-        help: "Changes of this entity or its subentities.")
+        help: "Changes to objects of this entity or its subentities.")
     var entity: [String] = []
 
     @Option(
         name: [.customShort("O"), .long], parsing: .singleValue,
-        help: ArgumentHelp("Changes of this object, such as Team/3.", valueName: "id"))
+        help: ArgumentHelp("Changes to this object, such as Team/3.", valueName: "id"))
     var object: [String] = []
 
     @Option(
         name: .shortAndLong, parsing: .singleValue,
-        help: ArgumentHelp("Changes of this property: wins or Team.wins.", valueName: "name"))
+        help: ArgumentHelp("Changes to this property: wins or Team.wins.", valueName: "name"))
     var property: [String] = []
 
     @Option(
@@ -98,7 +98,7 @@ struct LogMatchOptions: ParsableArguments {
         return filter
     }
 
-    /// Parses an object's id; throws ``CommandFailure`` if it is not one.
+    /// Parses an object's id; throws ``CommandFailure`` if the argument is not an id.
     static func object(_ text: String) throws -> ObjectID {
         guard let id = ObjectID(text) else {
             throw CommandFailure.notAnObject(text)

@@ -5,7 +5,7 @@ import Tandem
 struct LogReader {
     let source: any LogSource
     let filter: LogFilter
-    /// Called with the position of each transaction that was read, wanted or not.
+    /// Called with the position of each transaction that was read, whether or not it matches.
     var progress: (UInt64) -> Void = { _ in }
 
     /// The maximum number of bytes of transactions in memory; a single transaction may be larger.
@@ -13,7 +13,7 @@ struct LogReader {
     private static let firstWindow: UInt64 = 256
     private static let widestWindow: UInt64 = 1 << 16
 
-    /// Passes the wanted transactions of a range to `body`, oldest first, until it returns false.
+    /// Passes the matching transactions of a range to `body`, oldest first, until it returns false.
     func forwards(
         after floor: UInt64, through top: UInt64, _ body: (LogEntry) throws -> Bool
     ) throws {
@@ -25,9 +25,10 @@ struct LogReader {
         }
     }
 
-    /// Passes the wanted transactions of a range to `body`, newest first, until it returns false.
+    /// Passes the matching transactions of a range to `body`, newest first, until it returns false.
     ///
-    /// The range is read in windows from the end; their size adapts to the bytes that they contain.
+    /// The range is read in windows from the end. The number of positions in a window adapts to the
+    /// size of the matching transactions.
     func backwards(
         after floor: UInt64, through top: UInt64, _ body: (LogEntry, _ bytes: Int) throws -> Bool
     ) throws {
@@ -57,9 +58,9 @@ struct LogReader {
         }
     }
 
-    /// Passes the last `count` wanted transactions of a range to `body`, oldest first.
+    /// Passes the last `count` matching transactions of a range to `body`, oldest first.
     ///
-    /// The transactions are found from the end, and read again if they exceed ``heldBytes``.
+    /// The transactions are searched from the end, and read again if they exceed ``heldBytes``.
     func last(
         _ count: Int, after floor: UInt64, through top: UInt64, _ body: (LogEntry) throws -> Bool
     ) throws {
@@ -93,8 +94,8 @@ struct LogReader {
 
     // MARK: Time
 
-    /// The largest amount by which a clock may be set back such that the search for a time still
-    /// finds all transactions.
+    /// The largest backward step of a clock after which a search for a time still finds all
+    /// transactions.
     static let slackMicroseconds: Int64 = 300_000_000
 
     /// Returns the first position in a range whose time is at least `time`, or the position after

@@ -6,7 +6,7 @@ protocol LogSource: AnyObject {
     func bounds() throws -> (first: UInt64, last: UInt64)
     /// Returns the current model, or nil if none is available.
     func newestModel() throws -> CompiledModel?
-    /// Returns the model of a transaction, or nil if it is no longer kept.
+    /// Returns the model of a transaction, or nil if the model is no longer kept.
     func model(for transaction: Transaction) throws -> CompiledModel?
     /// Returns the models after the given one, oldest first; the given one must come from
     /// ``model(for:)``.
@@ -17,8 +17,8 @@ protocol LogSource: AnyObject {
     func installations() throws -> [Installation]
     /// Returns a position with log and epoch, or nil if they are unknown.
     func cursor(_ number: UInt64) -> Position?
-    /// Returns the state of an object at a position as the store has it, or nil if it is not
-    /// available.
+    /// Returns the state of an object at a position as read from the store, or nil if the store
+    /// can't provide it.
     func stored(_ history: ObjectHistory, at position: UInt64) throws -> StoredObjectState?
     /// Passes the transactions of a range to `body`, with their sizes, until it returns false.
     ///

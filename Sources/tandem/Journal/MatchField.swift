@@ -47,7 +47,8 @@ enum MatchField: String, CaseIterable {
         }
     }
 
-    /// Returns the reason why no transaction can have a value, whatever its model; nil if one can.
+    /// Returns the reason why no transaction, whatever its model, can have a value; nil if some
+    /// transaction can.
     func refusal(of value: String) -> String? {
         switch self {
         case .op:
@@ -83,7 +84,7 @@ struct MatchGroups {
     /// The alternative groups, each with values by field.
     private(set) var groups: [[MatchField: Set<String>]] = []
 
-    /// Parses the words of a command line; throws ``CommandFailure`` if one is not a match.
+    /// Parses the words of a command line; throws ``CommandFailure`` if a word is not a match.
     init(_ words: [String]) throws {
         guard !words.isEmpty else { return }
         for part in words.split(separator: "+", omittingEmptySubsequences: false) {
@@ -115,8 +116,8 @@ struct MatchGroups {
         return (field, String(parts[1]))
     }
 
-    /// Returns the values of a field in the only group; nil if it has none or there are several
-    /// groups.
+    /// Returns the values of a field in the only group; nil if the group has none, or if there are
+    /// several groups.
     func only(_ field: MatchField) -> Set<String>? {
         groups.count == 1 ? groups[0][field] : nil
     }

@@ -1,6 +1,6 @@
 import Tandem
 
-/// The changes of one object in the journal.
+/// The changes to one object in the journal.
 struct ObjectHistory {
     let id: ObjectID
     let source: any LogSource
@@ -20,7 +20,7 @@ struct ObjectHistory {
         reader = LogReader(source: source, filter: filter)
     }
 
-    /// A change of the object, and the transaction reduced to this change.
+    /// A change to the object, and the transaction reduced to this change.
     struct Step {
         let entry: LogEntry
         let change: Change

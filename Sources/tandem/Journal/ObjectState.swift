@@ -11,7 +11,7 @@ struct ObjectState {
     }
 
     let id: ObjectID
-    /// The model of the references.
+    /// The model that maps the references in the properties to ids.
     var model: CompiledModel
     /// The position of the last transaction that changed the object.
     var changedAt: UInt64
@@ -22,9 +22,11 @@ struct ObjectState {
     /// The first position of the log, if the object was inserted earlier and its values come from
     /// the store.
     var logBegins: UInt64?
-    /// The last migration after the last row, if the store provided its effect on the object.
+    /// The position of the last migration after the object's last row, if the store provided the
+    /// migrated values.
     var migratedAt: UInt64?
-    /// The first migration after the last row, if its effect on the object is not known.
+    /// The position of the first migration after the object's last row, if the migrated values are
+    /// unknown.
     var unknownMigrationAt: UInt64?
     let names: CurrentNames
 

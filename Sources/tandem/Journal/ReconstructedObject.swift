@@ -11,7 +11,7 @@ struct ReconstructedObject {
     private(set) var deletedAt: UInt64?
     /// Whether the journal contains the object's insertion, so that all members are known.
     private(set) var isComplete = false
-    /// The changes of the object, newest first.
+    /// The changes to the object, newest first.
     private var steps: [ObjectHistory.Step] = []
     /// The last change with a row.
     private var last: ObjectHistory.Step?
@@ -36,9 +36,9 @@ struct ReconstructedObject {
         deletedAt = last == nil ? gone : nil
     }
 
-    /// The model of its last row; nil if the journal no longer has a row of the object.
+    /// The model of the object's last row; nil if the journal no longer has a row of the object.
     var model: CompiledModel? { last?.entry.model }
-    /// The position at which its last row was saved.
+    /// The position at which the object's last row was saved.
     var rowAt: UInt64? { last?.entry.transaction.position }
 
     /// Returns the state under current names, or nil if the journal no longer has a row of the
@@ -61,7 +61,7 @@ struct ReconstructedObject {
             isComplete: isComplete, properties)
     }
 
-    /// Returns the known members by relationship, in their order.
+    /// Returns the known members of each relationship, in order.
     private func members(_ names: CurrentNames) -> [String: [ObjectReference]] {
         var ranks: [String: [ObjectReference: Rank?]] = [:]
         for step in steps.reversed() {

@@ -18,7 +18,7 @@ struct SourceOptions: ParsableArguments {
 
     @OptionGroup var global: GlobalOptions
 
-    /// Returns the journal to read: that of a directory or of a daemon.
+    /// Returns the journal of the chosen directory or daemon.
     func source() -> any LogSource {
         if let directory = global.directory(directory) {
             return FolderSource(directory, isQuiet: true)
@@ -34,7 +34,7 @@ struct SourceOptions: ParsableArguments {
     }
 
     /// Returns the number of a position given by the user; throws ``CommandFailure`` if the journal
-    /// does not have it.
+    /// does not contain the position.
     static func number(_ text: String, _ source: any LogSource) throws -> UInt64 {
         let (first, last) = try source.bounds()
         let number = try LogRangeOptions.number(text, source)

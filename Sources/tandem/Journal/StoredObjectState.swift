@@ -4,9 +4,9 @@ import TandemStore
 
 /// The state of an object in a store.
 struct StoredObjectState {
-    /// The position of the save that last changed its row.
+    /// The position of the save that last changed the object's row.
     var version: UInt64
-    /// The model of its references.
+    /// The model that maps the references in the properties to ids.
     var model: CompiledModel
     var properties: [ObjectState.Property]
 }

@@ -11,7 +11,7 @@ struct TimeArgument {
     /// Microseconds since 1970.
     let microseconds: Int64
 
-    /// Parses a text; returns nil if it is not a time.
+    /// Parses an argument; returns nil if it is not a time.
     init?(_ text: String, now: Int64, isUTC: Bool = false) {
         let reading = Reading(now: now, isUTC: isUTC)
         guard let found = reading.moment(text) else { return nil }
@@ -45,7 +45,7 @@ private struct Reading {
         default: break
         }
         if text.hasSuffix(" ago") { return span(text.dropLast(4)).map { now - $0 } }
-        // Seconds, or ISO 8601 with a zone, as in every date of the JSON format.
+        // Seconds, or ISO 8601 with a zone, as for dates in the JSON format.
         if case .date(let seconds)? = Value(json: .string(text), type: .date) {
             return microseconds(seconds)
         }

@@ -10,7 +10,7 @@ struct TransactionNames {
     /// The model of the transaction.
     private(set) var historical: CompiledModel?
 
-    /// Creates names without the model of a transaction.
+    /// Creates names to which ``with(_:)`` adds the model of a transaction.
     init(newest: CompiledModel? = nil) { self.newest = newest }
 
     /// Returns these names together with the model of a transaction.
@@ -20,8 +20,8 @@ struct TransactionNames {
         return names
     }
 
-    /// Returns the model whose name of an entity is used: the newest one if it has the entity,
-    /// otherwise that of the transaction.
+    /// Returns the model that names an entity: the newest model if it contains the entity,
+    /// otherwise the transaction's model.
     func model(of tag: EntityTag) -> CompiledModel? {
         newest?.entity(tagged: tag) != nil ? newest : historical
     }

@@ -42,14 +42,14 @@ final class CursorKeeper: Sendable {
     /// Whether cursors have to be recorded.
     var isWanted: Bool { file != nil || isShown }
 
-    /// Installs the handler of signals; call it on the main thread, before any other thread is
+    /// Installs the signal handler; call this on the main thread, before any other thread is
     /// started.
     func watchSignals() throws {
         try mapped { try EndingSignals.handle { self.end() } }
     }
 
-    /// Calls `write`, which writes and flushes output, and keeps the cursor that it returns, if
-    /// any, in memory.
+    /// Calls `write`, which writes and flushes output, and keeps the returned cursor, if any, in
+    /// memory.
     ///
     /// The cursor is recorded in the file only if a signal ends the process.
     func remember(_ write: () throws -> String?) throws {
@@ -63,7 +63,7 @@ final class CursorKeeper: Sendable {
 
     private func write(_ write: () throws -> String?, recording isRecorded: Bool) throws {
         while !enter(.held) { KernelThread.sleep(nanoseconds: Self.pause) }
-        // A signal may have closed the gate meanwhile; it stays closed.
+        // If a signal has closed the gate in the meantime, the gate stays closed.
         defer { _ = gate.compareExchange(expected: .held, desired: .open, ordering: .releasing) }
         guard let cursor = try write() else { return }
         // Set first: a signal during the write of the file has to record this cursor.

@@ -18,13 +18,15 @@ struct LogCommand: ParsableCommand {
 
     @Flag(
         name: .shortAndLong,
-        help: "Keep printing; implies -n 10 without a start.")
+        help: "Keep printing; implies -n 10 if no start is given.")
     var follow = false
 
     @Flag(name: .shortAndLong, help: "Print the newest first.")
     var reverse = false
 
-    @Flag(name: [.customShort("e"), .long], help: "Jump to the end of the pager; -n 1000.")
+    @Flag(
+        name: [.customShort("e"), .long],
+        help: "Jump to the end of the pager; implies -n 1000.")
     var pagerEnd = false
 
     @OptionGroup var chart: LogChartOptions

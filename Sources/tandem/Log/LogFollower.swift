@@ -12,7 +12,8 @@ final class LogFollower {
     private let output: LineOutput
     private let isQuiet: Bool
     private var isWaiting = false
-    /// The timeout of a wait in seconds, after which a replaced daemon is detected at the latest.
+    /// The timeout of a wait in seconds, and so the longest time until a replaced daemon is
+    /// detected.
     private static let seconds = 2.0
 
     init(_ source: any LogSource, _ filter: LogFilter, _ output: LineOutput, quiet: Bool) throws {

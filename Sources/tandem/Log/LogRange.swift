@@ -7,16 +7,17 @@ struct LogRange {
     var floor: UInt64
     /// The last position.
     var top: UInt64
-    /// Whether a cursor names the start; `-n` then counts from the start, as in journalctl.
+    /// Whether a cursor defines the start; `-n` then counts from the start, as in journalctl.
     let startsAtCursor: Bool
-    /// Whether a cursor, a position or a time names the start.
+    /// Whether a cursor, a position or a time defines the start.
     let hasStart: Bool
 
-    /// Determines the range that the options name, within the positions of the journal.
+    /// Determines the range selected by the options, within the positions of the journal.
     ///
-    /// Throws a failure if the start lies before the first position or after the next one. Times
-    /// are found by bisection, with five minutes of slack on either side, because clocks may have
-    /// been set back. The filter then compares each transaction with the exact times.
+    /// Throws a failure if the start is before the journal's first position, or more than one
+    /// position after its last. Times are found by bisection, with five minutes of slack on either
+    /// side, because clocks may have been set back. The filter then compares each transaction with
+    /// the exact times.
     init(_ options: LogRangeOptions, _ source: any LogSource, _ filter: LogFilter) throws {
         let (first, last) = try source.bounds()
         floor = first - 1
@@ -52,7 +53,7 @@ struct LogRange {
 }
 
 extension Int64 {
-    /// Returns a time later by this duration, clamped to the representable range.
+    /// Returns the time shifted by a duration, clamped to the representable range.
     fileprivate func shifted(by microseconds: Int64) -> Int64 {
         let (time, isBeyond) = addingReportingOverflow(microseconds)
         return isBeyond ? (microseconds < 0 ? .min : .max) : time

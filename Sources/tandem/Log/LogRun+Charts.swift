@@ -3,7 +3,7 @@ import TandemIO
 
 /// `log --stats` and `log --plot`: counts and charts of the selected transactions.
 extension LogRun {
-    /// `--stats`.
+    /// Runs `log --stats`.
     func count(by statistic: Statistic) throws {
         let range = try LogRange(options.range, source, filter)
         var statistics = JournalStatistics(by: statistic)
@@ -27,7 +27,7 @@ extension LogRun {
         try conclude(range)
     }
 
-    /// `--plot`.
+    /// Runs `log --plot`.
     func plot(_ target: PlotTarget) throws {
         let range = try LogRange(options.range, source, filter)
         let isFile = if case .file = target { true } else { false }
@@ -45,7 +45,7 @@ extension LogRun {
         try conclude(range)
     }
 
-    /// Returns the durations of the daemon's saves, or without a daemon, the times between
+    /// Returns the durations of the daemon's saves or, without a daemon, the times between
     /// transactions.
     private func durations(_ timeline: Timeline) -> SaveDurations {
         let status = try? (source as? DaemonSource)?.container.status()

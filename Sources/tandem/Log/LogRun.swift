@@ -12,7 +12,7 @@ final class LogRun {
     private var format: any EntryFormat
     /// The number of printed or counted transactions.
     var shown = 0
-    /// The position up to which the range was printed; nil if it was read to its end.
+    /// The position up to which the range was printed; nil if the range was read to its end.
     private var stop: UInt64?
 
     init(_ options: LogCommand, _ output: LineOutput, _ style: Style) throws {
@@ -29,7 +29,7 @@ final class LogRun {
         self.filter = filter
         var logStyle = LogStyle(style: style, isUTC: options.utc, fields: try options.shownFields())
         if options.wanted.isShow { logStyle.nameOf = ObjectNames(source).name }
-        // A pager scrolls sideways itself, and other outputs than terminals get whole lines.
+        // Lines are cut only on a terminal: a pager scrolls sideways, and files need whole lines.
         if !options.full, !output.hasPager { logStyle.width = output.terminalWidth }
         format = options.output.writer(logStyle)
     }
@@ -54,7 +54,7 @@ final class LogRun {
             after: start, isJSON: options.output.isJSON, show, keepCursor)
     }
 
-    /// Reports the cursor, an empty result, and damage that was found.
+    /// Reports the cursor, an empty result, and any damage found.
     func conclude(_ range: LogRange) throws {
         printNoEntries()
         try printCursor(range)
@@ -63,8 +63,8 @@ final class LogRun {
 
     /// Returns the maximum number of transactions to print, or nil for all.
     ///
-    /// With --follow, a cursor overrides -n. Without -n, a follower prints everything after a named
-    /// start, or else the last 10.
+    /// With --follow, a cursor overrides -n. Without -n, a follower prints everything after a given
+    /// start, or the last 10 transactions if no start is given.
     private func limit(_ range: LogRange) -> Int? {
         if options.follow, range.startsAtCursor { return nil }
         if let lines = options.lines { return lines.limit }
@@ -133,7 +133,7 @@ final class LogRun {
         return entry.cursor?.description ?? "\(entry.transaction.position)"
     }
 
-    /// `log show P`.
+    /// Runs `log show P`.
     private func showOne() throws {
         let text = options.wanted.matches[1]
         guard let number = UInt64(text) ?? Position(text)?.number, number > 0 else {
@@ -160,7 +160,7 @@ final class LogRun {
         try source.throwIfDamaged()
     }
 
-    /// `-F FIELD`.
+    /// Runs `log -F FIELD`, which prints all values of a field.
     private func listValues(of name: String) throws {
         guard let field = MatchField(rawValue: name) else {
             throw CommandFailure(
@@ -192,7 +192,7 @@ final class LogRun {
 
     /// Records a cursor after all output up to it was flushed.
     ///
-    /// If the output has no reader any more, the file keeps its old cursor, because it is unknown
+    /// If the output no longer has a reader, the file keeps its old cursor, because it is unknown
     /// how much was read.
     private func keepCursor(_ cursor: String) throws {
         guard cursors.isWanted else { return }

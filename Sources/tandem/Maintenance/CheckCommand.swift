@@ -77,7 +77,7 @@ struct CheckCommand: ParsableCommand {
 
     private func summary(_ report: StoreReport) -> String {
         let repairable = report.findings.count { !$0.repairs.isEmpty }
-        let more = report.found > report.findings.count ? " (the first are shown)" : ""
+        let more = report.found > report.findings.count ? " (only the first are shown)" : ""
         return "\(Quantity.count(report.found, "fault")) in \(location.store) at position "
             + "\(report.position)\(more), "
             + "of which --repair can correct \(repairable)"
@@ -103,7 +103,7 @@ struct CheckCommand: ParsableCommand {
     }
 
     private func repairStore(_ first: StoreReport) throws {
-        // Opening for writing would create a missing store, but the store was read before.
+        // Opening a missing store for writing would create it, but this store was just read.
         let store = try mapped {
             try Store.open(
                 path: location.store,

@@ -9,8 +9,8 @@ struct ConfigCommand: ParsableCommand {
         abstract: "Show the configuration of the daemon or of a file.",
         discussion: """
             Prints each key with its value and its origin: a flag, a variable or a line of a file. --file prints the \
-            configuration with which a daemon would start here, as `tandemd --check-config --config FILE` does, and \
-            exits with 2 if the daemon could not start.
+            configuration that a daemon would use in this environment, as `tandemd --check-config --config FILE` does, \
+            and exits with 2 if the daemon could not start.
             """)
 
     @OptionGroup var global: GlobalOptions

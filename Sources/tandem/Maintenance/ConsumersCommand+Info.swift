@@ -6,7 +6,7 @@ extension ConsumersCommand {
     /// `tandem consumers info`.
     struct Info: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show what a consumer needs, since when, and its owner.")
+            abstract: "Show a consumer's owner and needed transactions.")
 
         @OptionGroup var consumer: ConsumerName
 
@@ -41,7 +41,7 @@ struct ConsumerState {
     let isExpired: Bool
     private let last: UInt64
 
-    /// Requests the daemon's status; throws ``CommandFailure`` if it has no such consumer.
+    /// Finds a consumer in the daemon's current status; throws ``CommandFailure`` if there is none.
     init(_ consumer: ConsumerName) throws {
         try self.init(consumer.name, in: try DaemonStatus(consumer.global).json)
     }

@@ -13,7 +13,7 @@ extension ConsumersCommand {
 
         @Option(
             help: ArgumentHelp(
-                "The position after which the consumer reads; the end by default.",
+                "The position after which the consumer reads; the last by default.",
                 valueName: "position"))
         var at: String?
 
@@ -34,7 +34,7 @@ extension ConsumersCommand {
 
         @Option(
             help: ArgumentHelp(
-                "The last position that is not needed; the end by default.", valueName: "position"))
+                "The position to acknowledge; the last by default.", valueName: "position"))
         var at: String?
 
         func run() throws {
@@ -78,7 +78,7 @@ extension ConsumersCommand {
 
         @Option(
             help: ArgumentHelp(
-                "The position after which the consumer reads; the end by default.",
+                "The position after which the consumer reads; the last by default.",
                 valueName: "position"))
         var to: String?
 

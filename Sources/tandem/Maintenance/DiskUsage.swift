@@ -5,7 +5,7 @@ import TandemStore
 
 /// The files of a store's directory, with sizes and descriptions.
 struct DiskUsage {
-    /// The kinds of files in such a directory.
+    /// The kinds of files in a store's directory.
     enum Kind: String, CaseIterable {
         /// A segment of the journal.
         case journal
@@ -108,7 +108,8 @@ struct DiskUsage {
         }
     }
 
-    /// Sets the positions of a segment, which end before the next segment or with the last batch.
+    /// Sets the positions of a segment, which end before the next segment or, in the last segment,
+    /// with the last batch.
     private mutating func describe(
         _ file: inout File, _ name: String, _ folder: StoreFolder,
         _ segments: [(first: UInt64, name: String)]

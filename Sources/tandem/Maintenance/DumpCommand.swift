@@ -7,7 +7,7 @@ struct DumpCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "dump", abstract: "Print the store's logical dump, or its hash.",
         discussion: """
-            Stores of one log at one position have identical dumps. If a daemon is running, the dump is that of \
+            Stores of the same log at the same position have identical dumps. If a daemon is running, the dump shows \
             the last checkpoint.
             """)
 

@@ -10,8 +10,8 @@ struct RebuildCommand: ParsableCommand {
         commandName: "rebuild", abstract: "Build the store from the journal.",
         discussion: """
             The daemon must be stopped. The new store is built next to the old one, checked, and then replaces it. \
-            If the journal does not begin at position 1, give a backup (--from) whose position is at most one before \
-            the journal's first position.
+            If the journal does not begin at position 1, give a backup (--from) that reaches at least to the position \
+            before the journal's first.
             """)
 
     @OptionGroup var location: StoreDirectory

@@ -12,7 +12,7 @@ struct SalvageCommand: ParsableCommand {
         discussion: """
             The command starts with the store if it is readable, otherwise with an empty one. It applies the journal \
             up to the first missing or damaged transaction. Indexes, unique keys, links and counts that contradict \
-            the rows are derived from the rows again. Unreadable rows and long values are read from the journal if \
+            the rows are rebuilt from the rows. Unreadable rows and long values are read from the journal if \
             possible. The report lists the sources, lost positions, and lost objects and values by entity and count. \
             The damaged directory is not changed. The new store has a new epoch and no earlier journal. If a backup \
             is newer than the salvaged store, restore the backup instead. Exits with 1 if anything is lost.
@@ -168,13 +168,13 @@ struct Salvage {
         }
     }
 
-    /// Returns whether the journal alone has every transaction up to the store's position.
+    /// Returns whether the journal alone contains every transaction up to the store's position.
     private func readsWithoutStore(_ position: UInt64) throws -> Bool {
         var report = SalvageReport()
         return try readJournal(after: 0, &report).last >= position
     }
 
-    /// Reports the gaps of the journal that lose no data, because the store has applied the missing
+    /// Reports the gaps in the journal that lose no data, because the store has applied the missing
     /// transactions.
     private func reportLostHistory(through position: UInt64, _ report: inout SalvageReport) throws {
         let journal = JournalFolder(folder.journal)
@@ -307,7 +307,7 @@ struct SalvagedCopy {
         case repair
     }
 
-    /// Makes the copy and returns lines for the report; a line on a loss begins with "lost: ".
+    /// Makes the copy and returns lines for the report; a line about a loss begins with "lost: ".
     ///
     /// Throws a failure with the reason if the store can't be used.
     func makeInChildren() throws -> [String] {

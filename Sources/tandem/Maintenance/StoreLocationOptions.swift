@@ -15,7 +15,7 @@ struct StoreLocationOptions: ParsableArguments {
 
     @OptionGroup var global: GlobalOptions
 
-    /// Returns the store's directory; the daemon reports it if none was given.
+    /// Returns the store's directory; asks the daemon for it if none was given.
     func folder() throws -> StoreFolder {
         if let directory { return StoreFolder(directory) }
         guard let path = try DaemonStatus(global).json["store"]?.string else {

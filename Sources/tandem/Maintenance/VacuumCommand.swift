@@ -10,8 +10,8 @@ struct VacuumCommand: ParsableCommand {
         discussion: """
             Removes each segment that matches --size, --time or --before, except the segment in use. Segments that a \
             consumer, a client or a pin needs are kept, and these readers are listed. The command lists the segments \
-            to be removed and asks for confirmation. The daemon removes them; with -D, this command does, and the \
-            daemon must be stopped. Afterwards, a rebuild needs a backup.
+            to be removed and asks for confirmation. The daemon removes them; with -D, the command removes them \
+            itself, and the daemon must be stopped. Afterwards, a rebuild needs a backup.
             """)
 
     @OptionGroup var location: StoreLocationOptions
@@ -103,7 +103,7 @@ struct VacuumCommand: ParsableCommand {
 
 /// A way to vacuum a journal: by the daemon or by this process.
 protocol JournalVacuum {
-    /// Returns the source in which positions are looked up.
+    /// Returns the source used to look up positions.
     func source() throws -> any LogSource
     /// Carries out a request, or only plans it if it is a dry run.
     func run(_ request: VacuumRequest) throws -> VacuumAnswer

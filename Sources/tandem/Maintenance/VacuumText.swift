@@ -1,10 +1,10 @@
 import Tandem
 import TandemWire
 
-/// The human-readable texts of `tandem vacuum`.
+/// The human-readable output of `tandem vacuum`.
 enum VacuumText {
-    /// Returns a line on the removed and kept segments, and a line for each reader that needs some
-    /// of the selected segments.
+    /// Returns a line about the removed and kept segments, and a line for each reader that needs
+    /// some of the selected segments.
     static func lines(_ answer: VacuumAnswer, isDone: Bool, isForced: Bool) -> [String] {
         let kept = amount(answer.keptSegments, answer.keptBytes)
         let verb = isDone ? "removed" : "would remove"

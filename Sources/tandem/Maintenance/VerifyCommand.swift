@@ -71,7 +71,7 @@ struct VerifyCommand: ParsableCommand {
             report.comparedAt = compared.position
             report.add(compared.problems)
         }
-        // The indexes of a damaged journal would cause the same problems again.
+        // In a damaged journal, checking the indexes would only repeat the same problems.
         if journal.found == 0 {
             report.add(
                 try IndexVerification(folder: JournalFolder(folder.journal)).problems(isDeep: deep))
@@ -127,10 +127,10 @@ struct VerifyReport {
 
     var summary: String { "\(found) problem\(found == 1 ? "" : "s") in \(path)" }
 
-    /// The end of the summary if store and journal were not compared.
+    /// The suffix of the summary if store and journal were not compared.
     var hint: String { "; store and journal were not compared" }
 
-    /// Lines on the extent of the verification.
+    /// Lines about the extent of the verification.
     var lines: [String] {
         let count = "\(journal.segments) segment\(journal.segments == 1 ? "" : "s")"
         let last = journal.next - 1

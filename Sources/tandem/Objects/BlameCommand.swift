@@ -18,7 +18,7 @@ struct BlameCommand: ParsableCommand {
     var property: String?
 
     @Option(
-        help: ArgumentHelp("The position to read at; the end by default.", valueName: "position"))
+        help: ArgumentHelp("The position to read at; the last by default.", valueName: "position"))
     var at: String?
 
     @Option(name: .shortAndLong, help: "The output format.")
@@ -48,7 +48,7 @@ struct Blame {
         case migration(Transaction)
     }
 
-    /// A property and the origin of its value, which is nil if the journal no longer has it.
+    /// A property and the origin of its value; the origin is nil if it is no longer in the journal.
     struct Item {
         var property: String
         var setter: Setter?

@@ -35,8 +35,9 @@ struct BlameWalk {
         return !ends && found.count < wanted.count
     }
 
-    /// Records the migrations after a position that added properties; no earlier change can have
-    /// set these properties.
+    /// Records the migrations after a position that added properties.
+    ///
+    /// No change before such a migration can have set the added properties.
     mutating func consumeMigrations(after position: UInt64) {
         for name in wanted where found[name] == nil {
             found[name] = origins?.migration(bringing: name, after: position)

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Tandem
 
-/// The options with which `fetch` prints values instead of objects.
+/// The options of `fetch` that print values instead of objects.
 struct ColumnOptions: ParsableArguments {
     @Option(
         help: """

@@ -15,7 +15,7 @@ struct DiffCommand: ParsableCommand {
     @Argument(help: "The earlier position.")
     var from: String
 
-    @Argument(help: "The later position; the end by default.")
+    @Argument(help: "The later position; the last by default.")
     var to: String?
 
     @Option(

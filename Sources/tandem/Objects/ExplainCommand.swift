@@ -97,7 +97,7 @@ private struct PlanText {
         add(step.text)
         let below = depth
         while steps.indices.contains(next), steps[next].depth > step.depth {
-            // The plan below a relationship is that of a fetch with its own predicate.
+            // Below a relationship is the plan of a separate fetch with its own predicate.
             if step.access == .related { addPlan() } else { addAccess() }
             depth = below
         }

@@ -89,7 +89,7 @@ struct FetchCommand: ParsableCommand {
         printLine(width.map { line.printable.cut(toCells: $0) } ?? line)
     }
 
-    /// Returns `NAME=VALUE`; a text that could be taken for several fields is quoted.
+    /// Returns `NAME=VALUE`; a value that could be taken for several fields is quoted.
     private static func field(_ name: String, _ value: JSON?) -> String {
         guard let value else { return "\(name)=" }
         let isAmbiguous =

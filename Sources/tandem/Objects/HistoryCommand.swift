@@ -1,17 +1,17 @@
 import ArgumentParser
 import Tandem
 
-/// `tandem history`: prints all changes of one object.
+/// `tandem history`: prints all changes to one object.
 struct HistoryCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "history", abstract: "Show the changes of an object, oldest first.")
+        commandName: "history", abstract: "Show the changes to an object, oldest first.")
 
     @Argument(help: "The object, such as Team/3.")
     var object: String
 
     @Option(
         name: [.customShort("n"), .long], parsing: .unconditional,
-        help: "The last LINES changes (10), or all.", transform: LineCount.parse)
+        help: "The last LINES changes (default 10), or all.", transform: LineCount.parse)
     var lines: LineCount?
 
     @Flag(name: .shortAndLong, help: "Print the newest first.")

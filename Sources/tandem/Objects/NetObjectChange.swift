@@ -1,6 +1,6 @@
 import Tandem
 
-/// The net change of an object by several transactions.
+/// The net change to an object by several transactions.
 ///
 /// Names are the current ones, so that changes under different models can be combined.
 struct NetObjectChange {
@@ -27,7 +27,7 @@ struct NetObjectChange {
         isNew ? .insert : isDeleted ? .delete : before.isEmpty ? .touch : .update
     }
 
-    /// The properties with different values, and both values.
+    /// The properties whose values differ, each with both values.
     var values: [(property: String, before: String?, after: String?)] {
         Set(before.keys).union(after.keys).sorted().compactMap { name in
             let pair = (isNew ? nil : before[name], isDeleted ? nil : after[name])

@@ -28,7 +28,7 @@ struct PropertyOrigins {
         }
     }
 
-    /// Returns the migration that added a property, if it is after a position.
+    /// Returns the migration that added a property, or nil if none did after the given position.
     func migration(bringing property: String, after position: UInt64) -> Installation? {
         migrations[property].flatMap { $0.position > position ? $0 : nil }
     }

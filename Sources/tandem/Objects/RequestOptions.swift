@@ -13,8 +13,8 @@ struct RequestOptions: ParsableArguments {
     @Option(
         parsing: .unconditional,
         help: """
-            Key paths to sort by, separated by commas; - before one sorts descending, :naturalCompare \
-            after it compares digits as numbers, :caseInsensitiveCompare ignores case.
+            Key paths to sort by, separated by commas; the prefix - sorts in descending order, the suffix \
+            :naturalCompare compares digits as numbers, and :caseInsensitiveCompare ignores case.
             """)
     var sort: String?
 
@@ -25,7 +25,7 @@ struct RequestOptions: ParsableArguments {
     var offset: Int = 0
 
     @Option(
-        help: ArgumentHelp("The position to read at; the end by default.", valueName: "position"))
+        help: ArgumentHelp("The position to read at; the last by default.", valueName: "position"))
     var at: UInt64?
 
     func validate() throws {

@@ -4,7 +4,7 @@ import Tandem
 /// `tandem show`: prints the state of an object at a position.
 struct ShowCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "show", abstract: "Show an object at the end or at a position.",
+        commandName: "show", abstract: "Show the current or an earlier state of an object.",
         discussion: """
             Reads the journal backwards to the object's insertion. If the insertion is no longer in the journal, the \
             values come from the store, and a remark is printed.
@@ -14,7 +14,7 @@ struct ShowCommand: ParsableCommand {
     var object: String
 
     @Option(
-        help: ArgumentHelp("The position to read at; the end by default.", valueName: "position"))
+        help: ArgumentHelp("The position to read at; the last by default.", valueName: "position"))
     var at: String?
 
     @Option(name: .shortAndLong, help: "The output format.")

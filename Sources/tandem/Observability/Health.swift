@@ -78,7 +78,7 @@ struct Health {
         }
     }
 
-    /// Returns the readers that need positions below the given one and are not expired yet.
+    /// Returns the readers that need positions below the given one and have not expired yet.
     private static func needs(_ status: JSON, below position: Double) -> [String] {
         let consumers = (status["consumers"]?.array ?? []).filter {
             $0["expired"]?.bool != true && ($0["acknowledged"]?.number ?? position) < position

@@ -168,7 +168,7 @@ extension JSON {
             }
         }
         exposition.gauges(
-            "tandem_consumer_lag_positions", "Positions that a consumer did not acknowledge",
+            "tandem_consumer_lag_positions", "Positions that a consumer has not acknowledged",
             samples("lag"))
         exposition.gauges(
             "tandem_consumer_expired", "1 if a consumer needs removed transactions",

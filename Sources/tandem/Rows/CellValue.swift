@@ -1,8 +1,8 @@
 import Tandem
 
-/// Conversions of the texts of cells to values.
+/// Conversions of cells to values.
 enum CellValue {
-    /// Returns the value of a text, or nil if the text is not a value of the type.
+    /// Parses the text of a cell; returns nil if the text is not a value of the type.
     ///
     /// - Numbers are decimal, with optional spaces around them. A whole number may be written as
     ///   `3.0` or `1e5`; infinite numbers are `Infinity` and `-Infinity`. A number out of range, or
@@ -24,7 +24,7 @@ enum CellValue {
         }
     }
 
-    /// Returns the end of an error message that lists the accepted forms of a date; empty for other
+    /// Returns a suffix for error messages that lists the accepted forms of a date; empty for other
     /// types.
     static func forms(_ type: AttributeType) -> String {
         guard type == .date else { return "" }
@@ -32,7 +32,7 @@ enum CellValue {
             + "or give the columns of its parts in a map"
     }
 
-    /// Returns a whole number, or nil if the text is not one.
+    /// Parses a whole number; returns nil if the text is not a whole number.
     static func whole(_ text: String) -> Int64? {
         if let number = Int64(text) { return number }
         let text = trimmed(text)

@@ -27,7 +27,8 @@ struct ExportKeys {
         }
     }
 
-    /// Returns the key of an object to which a relationship refers, or nil if it has none.
+    /// Returns the unique key of an object to which a relationship refers, or nil if the object has
+    /// none.
     func json(_ relationship: String, _ id: ObjectID) -> JSON? {
         guard let constraint = constraints[relationship] else { return nil }
         return keys[constraint.id]?[id]?.json(constraint, model)

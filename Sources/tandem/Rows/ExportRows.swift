@@ -3,11 +3,11 @@ import TandemIO
 
 /// Reads the objects of a request at one position, page by page.
 @MainActor struct ExportRows {
-    /// The numbers of rows of the first and of the largest page.
+    /// The number of rows in the first page, and the maximum number in a page.
     ///
     /// A page costs time for all rows before it, so pages grow as long as their rows are small.
     private static let pageRows = (first: 1_000, most: 32_000)
-    /// The approximate size in bytes that pages do not exceed by growing.
+    /// The approximate size in bytes above which pages do not grow further.
     private static let pageBytes = 8 << 20
     private let context: ManagedObjectContext
     private let position: Position

@@ -30,7 +30,7 @@ struct ExportWriter {
     /// The names of the to-many relationships, whose members are also written.
     var members: [String] { entity.properties.filter(\.isToMany).map(\.name) }
 
-    /// Writes the header of CSV, or nothing in other formats.
+    /// Writes the CSV header; writes nothing in other formats.
     func begin(into bytes: inout [UInt8]) {
         guard format == .csv else { return }
         let id = columns.contains("id") ? Self.idColumn : "id"

@@ -14,7 +14,7 @@ import Tandem
 struct ImportCounts {
     /// The number of imported objects by entity.
     var imported: [String: Int]
-    /// The number of objects by entity that were created only because links refer to them.
+    /// The number of objects that were created only because links refer to them, by entity.
     var made: [String: Int] = [:]
     var rejected: Int
 

@@ -16,8 +16,8 @@ extension ImportedRows {
 /// Inserts the rows of a file with a batch insert.
 ///
 /// Rows that the daemon rejects are written to the file of rejects before any later row is
-/// inserted. The batch's id is derived from the import's id, so an import that is started again
-/// omits the same rows and resumes after the last inserted row.
+/// inserted. The batch's id is derived from the import's id, so a resumed import omits the same
+/// rows and continues after the last inserted row.
 @MainActor struct ImportBatches {
     let context: ManagedObjectContext
     let entity: String
@@ -98,14 +98,14 @@ extension ImportedRows {
 
 /// The rows most recently passed to a batch, which the daemon may still reject.
 ///
-/// At most two chunks are in flight, and one more row may have been read after them. A chunk has a
-/// limited number of rows and bytes, or consists of one row of any length.
+/// At most two chunks are in flight, and a row after them may have been read. A chunk has a limited
+/// number of rows and bytes, or consists of a single row of any length.
 struct LastRows<Row> {
-    /// The minimum number of rows kept, which exceeds that of two chunks and the row read ahead.
+    /// The minimum number of rows kept, more than two chunks and the row read ahead contain.
     private static var keptRows: Int { 4_096 }
     private static var chunkBytes: Int { 1 << 20 }
-    /// The minimum number of bytes kept, which exceeds that of two chunks and one row: a row counts
-    /// as at most one chunk.
+    /// The minimum number of bytes kept, more than two chunks and the row read ahead contain,
+    /// because a row counts as at most one chunk.
     private static var keptBytes: Int { 4 * chunkBytes }
     private var rows: [(row: Row, bytes: Int)] = []
     private var count = 0
@@ -139,7 +139,7 @@ struct LastRows<Row> {
 }
 
 extension BatchValues {
-    /// The bytes of all texts and data, which is a lower bound of the row's size in a chunk.
+    /// The size of all strings and data in bytes, a lower bound of the row's size in a chunk.
     var contentBytes: Int {
         attributes.values.reduce(0) { bytes, value in
             switch value {

@@ -18,7 +18,7 @@ struct ImportLines {
     /// The start of the next line.
     private(set) var location: Location
 
-    /// Reads the lines from a place on; a line of more than `longest` bytes is an error.
+    /// Reads the lines starting at a location; a line of more than `longest` bytes is an error.
     init(_ file: any File, from location: Location = Location(), longest: Int = Self.longest) {
         self.file = file
         self.longest = longest
@@ -33,7 +33,7 @@ struct ImportLines {
 
     private static let byteOrderMark: [UInt8] = [0xef, 0xbb, 0xbf]
 
-    /// Returns the next line without its end, or nil after the last one.
+    /// Returns the next line without its line break, or nil after the last one.
     ///
     /// Throws ``CommandFailure`` for a line that is too long.
     mutating func next() throws -> [UInt8]? {

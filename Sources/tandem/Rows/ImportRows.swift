@@ -33,7 +33,7 @@ struct ImportRow {
     /// The reason why the row can't be read.
     var problem: String?
 
-    /// Returns an unreadable row that is not in UTF-8.
+    /// Returns a row that is unreadable because it is not UTF-8.
     static func notUTF8(_ bytes: [UInt8], _ line: Int) -> ImportRow {
         ImportRow(
             line: line, raw: String(decoding: bytes, as: UTF8.self), problem: notUTF8)

@@ -77,7 +77,7 @@ enum ImportValues {
         }
     }
 
-    /// Parses a text as JSON and returns its value, or nil if the text is invalid.
+    /// Parses a string as JSON and returns its value, or nil if the JSON is invalid.
     private static func parsed(_ text: String, _ type: AttributeType) -> Value? {
         guard let json = try? JSON(parsing: text), json != .null else { return nil }
         return Value(json: json, type: type)

@@ -2,8 +2,8 @@ import Tandem
 
 /// The value of a unique attribute, which identifies the target of a link.
 ///
-/// Texts are compared byte by byte, as in the store; Swift's `==` also accepts canonically
-/// equivalent texts.
+/// Strings are compared byte by byte, as in the store; Swift's `==` also accepts canonically
+/// equivalent strings.
 struct LinkKey: Hashable, Sendable {
     let value: Value
 

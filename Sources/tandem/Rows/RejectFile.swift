@@ -60,7 +60,7 @@ final class RejectFile {
         self.id = id
         let wasThere = files.exists(path)
         lock = try Self.lock(path)
-        // Without locks, another import may have removed its file since.
+        // Without locks, another import may have removed the file in the meantime.
         existedBefore = wasThere && (lock != nil || files.exists(path))
         guard files.exists(path), try mapped({ try files.open(path, .read).size() }) > 0 else {
             return

@@ -8,7 +8,7 @@ struct UniformFailures {
     private let name: String
     private var reason: String?
     private(set) var count = 0
-    /// Whether the import can no longer be ended, so that no further row matters.
+    /// Whether the check can no longer end the import, so that further rows are ignored.
     private(set) var isDisabled: Bool
 
     /// Creates the check for the rows of a file or entity; with `keepsGoing`, the check never ends
@@ -22,7 +22,7 @@ struct UniformFailures {
     mutating func didPass() { isDisabled = true }
 
     /// Records a failure; throws ``UniformFailure`` for the thousandth failure if all failures have
-    /// one reason and no row has passed.
+    /// the same reason and no row has passed.
     mutating func add(_ reason: String) throws {
         if isDisabled { return }
         // The text after ", not " is the value of this row.

@@ -43,7 +43,7 @@ struct UniqueKey: Hashable {
     }
 }
 
-/// The objects of a uniqueness constraint, by key and by id, at one position.
+/// The objects to which a uniqueness constraint applies, by key and by id, at one position.
 ///
 /// All of them are in memory, at about 200 bytes each.
 struct UniqueKeys {

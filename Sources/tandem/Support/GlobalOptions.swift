@@ -48,8 +48,7 @@ struct GlobalOptions: ParsableArguments {
         return TandemPaths.socket(name: ThisProcess.environment("TANDEM_NAME") ?? "default")
     }
 
-    /// Throws the failure of a daemon that did not answer in time; if no daemon listens, the
-    /// failure says so.
+    /// Throws a failure because the daemon did not answer in time, or because no daemon listens.
     func throwUnanswered(within seconds: Double) throws -> Never {
         _ = try Transport.socketPath(socketPath).connect()
         throw CommandFailure("the daemon did not answer within \(seconds) s", code: 3)
@@ -58,8 +57,8 @@ struct GlobalOptions: ParsableArguments {
 
 /// The name of a daemon, which is part of its paths.
 enum DaemonName {
-    /// Throws a `ValidationError` if a path made of the name would be in another directory; checks
-    /// TANDEM_NAME if no name is given.
+    /// Throws a `ValidationError` if a path that contains the name would lead to a different
+    /// directory; checks TANDEM_NAME if no name is given.
     static func check(_ given: String?) throws {
         guard let name = given ?? ThisProcess.environment("TANDEM_NAME"),
             name.isEmpty || name.contains("/") || name.hasPrefix(".")

@@ -13,8 +13,8 @@ import Tandem
 struct ImportMap: Equatable {
     /// The source of an attribute's value.
     enum Source: Equatable {
-        /// A cell, parsed by the attribute's type; `values` replaces certain texts, and the texts
-        /// in `nulls` mean null.
+        /// A cell, parsed by the attribute's type; `values` replaces certain strings, and the
+        /// strings in `nulls` mean null.
         case column(String, values: [String: JSON], nulls: Set<String>?)
         /// A date in UTC, composed of columns for its parts.
         case date([DatePart: String], partial: Partial)
@@ -67,7 +67,7 @@ struct ImportMap: Equatable {
         var entity: String
         var attributes: [String: Source] = [:]
         var links: [Link] = []
-        /// The texts that mean null, in addition to an empty cell.
+        /// The strings that mean null, in addition to an empty cell.
         var nulls: Set<String> = []
         /// The delimiter of cells.
         var delimiter = UInt8(ascii: ",")

@@ -1,11 +1,11 @@
 import Tandem
 
-/// Finds a key that occurs twice in an object of a JSON text; the JSON parser accepts such texts.
+/// Finds a key that occurs twice in a JSON object, which the JSON parser does not reject.
 struct RepeatedKey {
     private var bytes: [UInt8]
     private var place = 0
 
-    /// Returns the first repeated key of a valid JSON text, or nil if there is none.
+    /// Returns the first repeated key in valid JSON, or nil if there is none.
     static func find(in text: String) -> String? {
         var search = RepeatedKey(bytes: Array(text.utf8))
         return search.run()

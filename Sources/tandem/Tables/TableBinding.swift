@@ -7,7 +7,7 @@ struct TableBinding {
     private let model: CompiledModel
     let entity: CompiledEntity
 
-    /// Resolves the entity; throws ``CommandFailure`` if it or a column does not exist.
+    /// Resolves the entity; throws ``CommandFailure`` if the entity or a column does not exist.
     init(_ table: ImportMap.Table, _ columns: [String], _ model: CompiledModel) throws {
         self.table = table
         self.model = model
@@ -22,7 +22,7 @@ struct TableBinding {
         }
     }
 
-    /// Returns the entity of a file's rows; throws ``CommandFailure`` if it does not exist.
+    /// Returns the entity of a file's rows; throws ``CommandFailure`` if there is no such entity.
     static func entity(
         _ table: ImportMap.Table, _ model: CompiledModel
     ) throws -> CompiledEntity {
@@ -62,7 +62,7 @@ struct TableBinding {
         case .date(let parts, let partial):
             guard type == .date else {
                 throw failure(
-                    "\(property.name) has the type \(type.rawValue), so it cannot be made of parts of a date"
+                    "\(property.name) has the type \(type.rawValue), so it cannot be composed of date parts"
                 )
             }
             let found = parts.map { (part: $0.key, column: columns[$0.value] ?? 0) }
@@ -148,7 +148,7 @@ struct TableBinding {
 }
 
 extension ImportMap.Table {
-    /// A text that identifies the map of a file, and is the same in every process.
+    /// A string that identifies the map of a file, and is the same in every process.
     var canonical: String {
         let sources = attributes.sorted { $0.key < $1.key }.map { name, source in
             switch source {

@@ -31,7 +31,7 @@ actor TableFile {
 
     /// The maximum number of rows in a chunk, the same as in a transaction of a batch.
     private static let chunkRows = 1_000
-    /// The maximum bytes of a chunk, which bounds the memory for long rows.
+    /// The maximum size of a chunk in bytes, which limits the memory for long rows.
     private static let chunkBytes = 1 << 20
     private var table: CSVTable
     private let beginning: ImportLines.Location
@@ -52,7 +52,7 @@ actor TableFile {
         beginning = csv.location
     }
 
-    /// The plan according to which rows are read.
+    /// The plan for reading the rows.
     nonisolated var reading: TablePlan { plan }
 
     // MARK: Rows
@@ -128,7 +128,7 @@ actor TableFile {
 
     // MARK: Keys
 
-    /// The distinct keys in a file's rows, of the links whose missing targets are created.
+    /// The distinct keys in a file's rows, for links whose missing targets are created.
     struct Keys: Sendable {
         /// The keys by the index of the link, in order of appearance.
         var byLink: [Int: [LinkKey]]

@@ -109,8 +109,8 @@ import TandemIO
 
     /// Inserts an object for each key, and leaves existing objects unchanged.
     ///
-    /// The batch's id contains a hash of the keys. Another attempt therefore resumes it, unless the
-    /// file was corrected and has other keys.
+    /// The batch's id contains a hash of the keys. Another attempt therefore resumes the batch,
+    /// unless the file was corrected and has different keys.
     private func insert(_ keys: [LinkKey], _ link: TablePlan.Link, _ name: String) async throws {
         let hash = StableHash(keys.flatMap { Array("\($0.value.json.text)\n".utf8) })
         let rows = keys.lazy.map { BatchValues([link.key.name: $0.value]) }

@@ -53,8 +53,8 @@ struct TablePlan: Sendable {
         }
     }
 
-    /// The texts that mean null; usually there are one or two, which are faster to compare than to
-    /// hash.
+    /// The strings that mean null; usually there are one or two, which are faster to compare than
+    /// to hash.
     struct NullTexts: Sendable {
         private let few: [String]
         private let many: Set<String>
@@ -73,7 +73,7 @@ struct TablePlan: Sendable {
     let entity: CompiledEntity
     let attributes: [Attribute]
     let links: [Link]
-    /// The texts that mean null in columns that define none of their own.
+    /// The strings that mean null in columns without a list of their own.
     let nulls: NullTexts
     /// The hash of the map, the first part of a row's identity.
     private let seed: [UInt8]
@@ -95,8 +95,8 @@ struct TablePlan: Sendable {
 
     // MARK: Rows
 
-    /// Returns the identity of a row, by which an import is resumed: the hash of the map and the
-    /// row's bytes.
+    /// Returns the identity of a row, which allows an import to be resumed: the hash of the map and
+    /// the row's bytes.
     ///
     /// It does not depend on the targets of links, which may change between two attempts.
     func identity(_ bytes: [UInt8]) -> [UInt8] { seed + bytes }

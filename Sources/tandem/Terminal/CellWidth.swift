@@ -1,4 +1,4 @@
-/// The width of texts on a terminal, measured in columns (cells).
+/// The width of strings on a terminal, measured in columns (cells).
 extension String {
     /// The number of columns that the text occupies; a wide character occupies two.
     var cells: Int { reduce(0) { $0 + $1.cells } }
@@ -15,7 +15,7 @@ extension String {
         return width > 0 ? kept + "…" : ""
     }
 
-    /// Returns a coloured text cut like ``cut(toCells:)``; colour codes have no width.
+    /// Returns coloured text cut like ``cut(toCells:)``; colour codes have no width.
     func cutPainted(toCells width: Int) -> String {
         var (kept, used, isPainted, isCode) = ("", 0, false, false)
         for character in self {
@@ -33,7 +33,7 @@ extension String {
         return self
     }
 
-    /// Returns the beginning of the text that fits into a width, and all its colour codes.
+    /// Returns the beginning of the text that fits into a width, with all colour codes of the text.
     private func cutEnd(toCells width: Int) -> String {
         var (kept, used, isCode) = ("", 0, false)
         for character in self {

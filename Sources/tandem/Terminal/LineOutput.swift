@@ -54,7 +54,7 @@ final class LineOutput {
     /// Appends a line in which control characters are escaped.
     func line(_ text: String) { styledLine(text.printable) }
 
-    /// Appends a line that may contain colours; the caller must have escaped its texts.
+    /// Appends a line that may contain colours; the caller must have escaped all other text.
     func styledLine(_ text: String) {
         write { $0.put(text, "\n") }
     }
@@ -71,7 +71,7 @@ final class LineOutput {
         bytes.removeAll(keepingCapacity: bytes.capacity <= 4 * Self.pieceBytes)
     }
 
-    /// Returns the lines with escaped control characters.
+    /// Returns the buffered lines with escaped control characters.
     private static func printableLines(_ bytes: [UInt8]) -> String {
         String(decoding: bytes, as: UTF8.self).replacing("\r\n", with: "\n")
             .split(separator: "\n", omittingEmptySubsequences: false)
@@ -87,7 +87,7 @@ final class LineOutput {
 }
 
 extension [UInt8] {
-    /// Appends texts as UTF-8.
+    /// Appends strings as UTF-8.
     mutating func put(_ texts: String...) {
         for text in texts { append(contentsOf: text.utf8) }
     }

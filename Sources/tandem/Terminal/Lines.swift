@@ -20,7 +20,7 @@ extension JSON {
 }
 
 extension String {
-    /// Returns the text with trailing spaces up to a width.
+    /// Returns the text padded with trailing spaces to a width.
     ///
     /// A text that already fills the width gets one space.
     func padded(to width: Int) -> String {

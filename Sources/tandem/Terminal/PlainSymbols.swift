@@ -21,10 +21,10 @@ enum PlainSymbols {
         "▏": "|", "▎": "|", "▍": "|", "▌": "|", "▋": "#", "▊": "#", "▉": "#",
     ]
 
-    /// Returns a text with replaced symbols if ``areNeeded``, otherwise the text itself.
+    /// Returns a string with its symbols replaced if ``areNeeded``, otherwise the string itself.
     static func shown(_ text: String) -> String { areNeeded ? replaced(text) : text }
 
-    /// Returns a text with all symbols replaced.
+    /// Returns a string with all symbols replaced.
     static func replaced(_ text: String) -> String {
         String(text.map { substitutes[$0] ?? $0 })
     }

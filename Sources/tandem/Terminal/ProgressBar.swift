@@ -25,7 +25,7 @@ final class ProgressBar {
         start = clock.monotonicNanoseconds
     }
 
-    /// Shows the progress; a `total` of 0 means that it is unknown.
+    /// Shows the progress; a `total` of 0 means that the total is unknown.
     func update(_ done: UInt64, of total: UInt64) {
         show { Self.line(label, done, of: total, seconds: $0, width: $1) }
     }

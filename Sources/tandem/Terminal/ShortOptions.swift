@@ -1,8 +1,8 @@
 /// Short options in the forms of `journalctl`: `-n3`, `-fn1`, `-rgnotes`, `-n` alone.
 ///
-/// The parser accepts a value only as a separate word, or after `=`, so a cluster of letters is
-/// split into several words of this form. A word that can't be split is left to the parser, which
-/// rejects it.
+/// The parser accepts a value only as a separate word or after `=`, so clusters of letters are
+/// split into words that the parser accepts. A word that can't be split is left to the parser,
+/// which rejects it.
 struct ShortOptions {
     /// The letters without a value.
     let flags: Set<Character>
@@ -94,7 +94,7 @@ struct ShortOptions {
         }
     }
 
-    /// Returns whether a word after `-n` is meant as its value, and not as an argument of the verb.
+    /// Returns whether a word after `-n` is the option's value, and not an argument of the verb.
     private func isCount(_ word: String) -> Bool {
         if Int(word) != nil { return true }
         return !word.hasPrefix("-") && !isArgument(word)

@@ -38,7 +38,7 @@ struct Style {
         case touch = "36"
     }
 
-    /// Returns a text with escaped control characters, coloured if ``isOn``.
+    /// Returns a string with escaped control characters, coloured if ``isOn``.
     func paint(_ text: String, _ role: Role) -> String {
         let text = text.printable
         return isOn ? "\u{1b}[\(role.rawValue)m\(text)\u{1b}[0m" : text

@@ -1,4 +1,4 @@
-/// A table of texts with headings; each column is as wide as its widest cell.
+/// A plain-text table with headings; each column is as wide as its widest cell.
 struct TextTable {
     let headings: [String]
     let rows: [[String]]

@@ -7,11 +7,11 @@ struct ExportCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "export", abstract: "Print all objects of entities, for `tandem import`.",
         discussion: """
-            All objects are read at one position: the end, or --at. Without names, all entities are printed. An object \
+            All objects are read at one position: the last, or --at. Without names, all entities are printed. An object \
             is printed under its own entity only, so name subentities as well. A CSV file contains one entity, and an \
             empty cell means null. A link is the object's id, with its unique key if there is one. `tandem import` \
             finds the object by the key, or by the id among the rows of the file. Infinite numbers, which JSON lacks, \
-            are the texts Infinity and -Infinity. Derived attributes are omitted, because they cannot be set.
+            are the strings Infinity and -Infinity. Derived attributes are omitted, because they cannot be set.
             """)
 
     @OptionGroup var global: GlobalOptions
@@ -23,7 +23,7 @@ struct ExportCommand: ParsableCommand {
     var `where`: String?
 
     @Option(
-        help: ArgumentHelp("The position to read at; the end by default.", valueName: "position"))
+        help: ArgumentHelp("The position to read at; the last by default.", valueName: "position"))
     var at: UInt64?
 
     @Option(name: .shortAndLong, help: "The output format.")

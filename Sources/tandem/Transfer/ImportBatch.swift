@@ -56,7 +56,7 @@ final class ImportBatch: ImportedRows {
     private let rejects: RejectFile
     private var last = LastRows<(reject: RejectFile.Reject, id: ObjectID?)>()
     private var count = 0
-    /// The first line that was not read.
+    /// The first line that has not been read.
     private var line = 1
     /// The lines whose links can only be set after later rows are inserted.
     private(set) var pending: Set<Int> = []
@@ -100,8 +100,8 @@ final class ImportBatch: ImportedRows {
         return nil
     }
 
-    /// Returns the next row of the entity; rejects recorded rows before it that are no longer in
-    /// the file.
+    /// Returns the next row of the entity; rejects earlier recorded rows that are no longer in the
+    /// file.
     private func nextRow() throws -> ImportRow? {
         let row = try reader.next(where: isWanted)
         let end = row?.line ?? lines.end

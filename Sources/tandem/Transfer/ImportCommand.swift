@@ -8,7 +8,7 @@ struct ImportCommand: AsyncParsableCommand {
         commandName: "import", abstract: "Insert an object for each row of a file.",
         discussion: """
             Each row becomes a new object, in transactions of at most 1,000. The file is CSV, or has one JSON object \
-            per line, as `tandem export` prints it or with the values only. With --map, PATH is a folder of CSV \
+            per line, either as printed by `tandem export` or with only the values. With --map, PATH is a folder of CSV \
             files, possibly gzipped. A date in a table is written 2013-01-31 or 2013-01-31T10:05:00Z; digits alone \
             are seconds in exported files, and rejected elsewhere. Rejected rows are written to the file of rejects \
             with line numbers and reasons, the import continues, and the exit code is 1. An interrupted import \
@@ -105,7 +105,7 @@ struct ImportCommand: AsyncParsableCommand {
             properties: Set(known?.properties.map(\.name) ?? []), keepsGoing: keepGoing)
     }
 
-    /// Runs an import and prints its result, also after a failure that left rows inserted.
+    /// Runs an import and prints its result, even after a failure if rows were inserted.
     @MainActor private func finish(
         _ name: String, _ rejects: RejectFile, _ attempt: some ImportAttempt
     ) async throws {
@@ -132,7 +132,7 @@ struct ImportCommand: AsyncParsableCommand {
         throw CommandFailure("\(rows) rejected; see \(rejects.path)")
     }
 
-    /// Returns the failure of an import whose first rows of a file or entity all failed.
+    /// Returns the failure of an import in which the first rows of a file or entity all failed.
     ///
     /// If nothing was imported, the files that the attempt created are removed.
     @MainActor private func stopped(

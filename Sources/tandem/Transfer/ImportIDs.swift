@@ -13,16 +13,16 @@ struct FileID: Hashable {
         number = id.number
     }
 
-    /// Hashes only the number: few entities share a number, and texts are slow to hash.
+    /// Hashes only the number: few entities share a number, and strings are slow to hash.
     func hash(into hasher: inout Hasher) { hasher.combine(number) }
 }
 
-/// A file with the numbers of the objects that exported rows became; it exists until the links of
-/// the import are set.
+/// A file that maps the ids of exported rows to the numbers of the objects inserted for them.
 ///
-/// Each chunk of the import is recorded before it is sent to the daemon. An import that resumes
-/// under its id can therefore link to objects of earlier attempts. If an id has several lines, the
-/// last line applies, because the rows of earlier lines were never inserted.
+/// The file exists until the links of the import are set. Each chunk of the import is recorded
+/// before it is sent to the daemon. An import that resumes under its id can therefore link to
+/// objects of earlier attempts. If an id has several lines, the last line applies, because the rows
+/// of earlier lines were never inserted.
 final class ImportIDs {
     private let path: String
     private let id: String

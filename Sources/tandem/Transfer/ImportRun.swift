@@ -15,7 +15,7 @@ struct ImportSettings {
     /// Whether to continue if the first 1,000 rows all fail for the same reason.
     var keepsGoing = false
 
-    /// Returns a reader of the file's rows from a place on.
+    /// Returns a reader of the file's rows, starting at a location.
     func reader(from location: ImportLines.Location) throws -> any ImportReader {
         let file = try RealFileSystem().open(path, .read)
         switch format {

@@ -3,7 +3,7 @@ import Tandem
 /// Finds the objects of the store to which the links of a file refer.
 ///
 /// - A link with a unique key refers to the object with this key.
-/// - Any other link of an exported row refers to the object that the row with the link's id became.
+/// - Any other link of an exported row refers to the object inserted for the row with that id.
 ///   The number that an object had in another store is never looked up in this store.
 /// - A row without an id was not exported, so the ids in its links belong to this store.
 final class ImportTargets {
@@ -126,11 +126,11 @@ final class ImportTargets {
         }
     }
 
-    /// Records that all rows of an entity are inserted.
+    /// Records that all rows of an entity have been inserted.
     func didInsert(_ entity: String) { finished.insert(entity) }
 
-    /// Returns the object that a row of the file became, or nil if the row was rejected or its key
-    /// belongs to an object from before the import.
+    /// Returns the object inserted for a row of the file, or nil if the row was rejected or its key
+    /// belongs to an object that existed before the import.
     func inserted(_ id: ObjectID) -> ObjectID? {
         guard !repeated.contains(FileID(id)), let row = rows[FileID(id)],
             !rejected.contains(row.line),
@@ -206,8 +206,8 @@ final class ImportTargets {
         return (found, isComplete)
     }
 
-    /// Returns the object from before the import to which a one-to-one relationship of a row
-    /// refers, or nil if there is none.
+    /// Returns the target of a row's one-to-one relationship, or nil if the target did not exist
+    /// before the import.
     func existingTarget(
         _ links: [ImportLink], _ property: CompiledProperty, of row: ImportRow
     ) -> ObjectID? {
@@ -217,7 +217,7 @@ final class ImportTargets {
         return object
     }
 
-    /// Returns whether the row at the other end, which is inserted later, also contains the link.
+    /// Returns whether the target's row, which is inserted later, also contains the link.
     private func followsFromOther(
         _ property: CompiledProperty, _ link: ImportLink, of row: ImportRow
     ) -> Bool {

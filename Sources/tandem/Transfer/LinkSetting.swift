@@ -4,8 +4,8 @@ import Tandem
 ///
 /// Most links are saved without objects in memory, and one save is in flight while the next is
 /// prepared. Two kinds of links need objects in memory: ordered relationships, which depend on the
-/// existing members, and one-to-one relationships to objects from before the import, which depend
-/// on the links of these objects.
+/// existing members, and one-to-one relationships to objects that existed before the import, which
+/// depend on the links of these objects.
 ///
 /// If a save without objects fails, it is repeated with objects in memory. If the daemon rejects
 /// that save, each row is saved alone, and the rejected rows are written to the file of rejects.
@@ -32,7 +32,7 @@ import Tandem
         /// import.
         var existing: Set<String> = []
 
-        /// Whether the links depend on existing ones, and so are set in objects in memory.
+        /// Whether the links depend on existing links, and so need objects in memory.
         var needsObjects: Bool {
             !existing.isEmpty || links.contains { $0.property.relationship?.isOrdered == true }
         }
@@ -50,10 +50,11 @@ import Tandem
     private let context: ManagedObjectContext
     private let targets: ImportTargets
     private let rejects: RejectFile
-    /// The rows of the next save without objects, and those of the next save with objects.
+    /// The rows of the next save without objects.
     private var unordered: [Resolved] = []
+    /// The rows of the next save with objects.
     private var ordered: [Resolved] = []
-    /// The rows whose links can't be set, until they are written to the file of rejects.
+    /// The rows whose links can't be set and that have yet to be written to the file of rejects.
     private var unfit: [RejectFile.Reject] = []
     private var sent: [(rows: [Resolved], save: LinkSave)] = []
 
@@ -92,8 +93,8 @@ import Tandem
     /// Returns the targets of a row's links, or nil if the row is not an object of this import.
     private func resolved(_ row: Row) throws(ImportValues.RowError) -> Resolved? {
         if let problem = row.problem { throw ImportValues.RowError(reason: problem) }
-        // The import's policy decides about an object from before the import; its links are not
-        // set.
+        // For an object that existed before the import, the import's policy applies, and no links
+        // are set.
         guard let id = row.row.id, let object = targets.inserted(id) else { return nil }
         var resolved = Resolved(
             line: row.row.line, raw: row.row.raw, fileID: id, object: object)
@@ -214,8 +215,8 @@ import Tandem
         }
     }
 
-    /// Returns whether an object from before the import may be linked; false if it is linked to the
-    /// object from which the row was exported.
+    /// Returns whether an object that existed before the import may be linked; false if it is
+    /// linked to the object from which the row was exported.
     ///
     /// Throws `conflict` if it is linked to any other object.
     private func isFree(

@@ -6,7 +6,8 @@ import TandemIO
 final class StatusFeed: Sendable {
     private let latest: Locked<Result<StatusSample, any Error>>
 
-    /// Requests the status now and after every pause; throws the error of the first request.
+    /// Requests the status at once and again after each pause; throws the error of the first
+    /// request.
     init(_ container: PersistentContainer, pause nanoseconds: UInt64) throws {
         latest = Locked(.success(try Self.ask(container)))
         _ = try KernelThread.start(name: "status") { [weak self] in

@@ -7,11 +7,11 @@ struct TopCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "top", abstract: "Show clients, lags and rates of a running daemon.",
         discussion: """
-            On a terminal, the figures are redrawn every --delay seconds, without end or -n times. Elsewhere, they are \
+            On a terminal, the figures are redrawn every --delay seconds, indefinitely or -n times. Elsewhere, they are \
             printed -n times, once by default. Rates are measured between two samples of the daemon's status. \
             Percentiles are upper bounds of buckets that are a power of two wide. Lagging clients are listed first, \
-            then those with the most requests. Stalls are times when all saves waited; the longest since the start \
-            of the daemon are listed. If the daemon does not answer, the first line shows since when.
+            then those with the most requests. Stalls are periods in which all saves waited; the longest since the \
+            start of the daemon are listed. If the daemon does not answer, the first line shows for how long.
             """)
 
     @OptionGroup var global: GlobalOptions
@@ -62,7 +62,7 @@ struct TopCommand: AsyncParsableCommand {
                 printLine(frame.json.text)
             } else {
                 frame.lines(style: style, width: .max, height: .max).forEach {
-                    // The line may contain colours; its texts are already escaped.
+                    // The line may contain colours; all other text is already escaped.
                     StandardStream.output.write($0 + "\n")
                 }
             }

@@ -24,7 +24,7 @@ struct WatchCommand: AsyncParsableCommand {
     // A key path may begin with a dash.
     @Option(
         parsing: .unconditional,
-        help: "Key paths to sort by, separated by commas; - before one sorts descending.")
+        help: "Key paths to sort by, separated by commas; the prefix - sorts in descending order.")
     var sort: String?
 
     @Option(help: ArgumentHelp("The key path of the sections.", valueName: "key path"))
@@ -117,7 +117,7 @@ struct WatchRequest: Sendable {
         return Set(names)
     }
 
-    /// Returns a property that is likely a name, or else the first attribute.
+    /// Returns a property that is likely to be a name, or else the first attribute.
     private static func usualOrder(_ entity: CompiledEntity) -> String {
         let attributes = entity.properties.filter { $0.relationship == nil }.map(\.name)
         let names = ["name", "title", "label", "displayName"]

@@ -37,7 +37,7 @@ struct WatchList: Equatable {
             sections: hasSections ? sections.count : nil)
     }
 
-    /// Returns a text such as `32 objects in 5 sections`.
+    /// Returns a string such as `32 objects in 5 sections`.
     static func count(rows: Int, sections: Int?) -> String {
         let objects = "\(rows) object\(rows == 1 ? "" : "s")"
         guard let sections else { return objects }

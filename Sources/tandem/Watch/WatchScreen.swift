@@ -40,7 +40,7 @@ struct WatchScreen {
         case row(ResultsIndexPath)
     }
 
-    /// Returns the content of each line of the whole list.
+    /// Returns the content of every line, visible or not.
     private static func places(_ content: Content) -> [ScreenLine] {
         content.sections.enumerated().flatMap { index, section in
             (content.hasSections ? [ScreenLine.section(section.name)] : [])

@@ -147,7 +147,7 @@ import Testing
             (player(#"{"name": {"month": "m"}}"#), "or the `year` of a date"),
             (
                 player(#"{"name": {"year": "y"}}"#),
-                "has the type string, so it cannot be made of parts of a date"
+                "has the type string, so it cannot be composed of date parts"
             ),
             (player(#"{"name": {"value": 1}}"#), "a value of type string is required, not 1"),
             (player(#"{"name": "who", "team": "team"}"#), "move it to `relationships`"),
