@@ -6,7 +6,7 @@ import TandemWire
 struct BatchOperations: ContextPart {
     let context: ManagedObjectContext
 
-    /// Returns a batch that deletes or updates the objects of a request.
+    /// Returns a batch that deletes or updates the objects that a request selects.
     func order(
         _ request: FetchDescriptor, _ values: BatchValues?, _ id: [UInt8]?, _ author: String?
     ) -> BatchDescription {
@@ -50,7 +50,7 @@ struct BatchOperations: ContextPart {
         }
     }
 
-    /// Creates the state of a batch insert that has yet to begin.
+    /// Creates the state of a batch insert that has not begun.
     private func inserting(
         _ entity: String, _ policy: MergePolicy, _ id: [UInt8], mayBeRepeat: Bool,
         _ author: String?, refusing: ((BatchRefusals) throws -> Void)? = nil,

@@ -18,7 +18,7 @@ public struct ObjectsChange: Hashable, Sendable {
         public var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
     }
 
-    /// The position up to which the context has merged, or nil before its first use.
+    /// The position up to which the context has merged, or nil before the context's first use.
     public var position: Position?
     /// Objects that appeared: created in this context, inserted by others, or restored by undo.
     public var inserted: Set<ObjectID> = []

@@ -10,7 +10,7 @@ public struct FetchExplanation: Sendable {
     public let steps: [FetchPlanStep]
     /// The number of rows read to find the answer.
     public let rowsRead: Int
-    /// The number of keys of indexes and links that were read.
+    /// The number of index keys and link keys that were read.
     public let keysRead: Int
     /// The number of objects that the fetch returns; for a count, the count.
     public let returned: Int

@@ -4,18 +4,18 @@ package import TandemWire
 
 /// Reads and administration of the store as a whole.
 ///
-/// Each operation is an async function of ``StoreCalls``, with a blocking and an async form here.
+/// Each operation is an async function of ``StoreCalls``, with blocking and async forms below.
 extension PersistentContainer {
     /// Returns the content of a blob that a snapshot or payload refers to; blocks.
     ///
     /// Throws `unknownObject` if neither the store nor the journal has an object with the content
-    /// any more. Throws `disconnected` without a connection. Cost: the transfer and a SHA-256 hash.
+    /// any more. Throws `disconnected` if not connected. Cost: the transfer and a SHA-256 hash.
     ///
     ///     if case .blob(let blob) = object.snapshot["scan"] {
     ///         show(try await container.content(of: blob))
     ///     }
     ///
-    /// The content of a long text is its UTF-8; ``text(of:)-(TextReference)`` decodes it.
+    /// The content of a long text is its UTF-8 encoding; ``text(of:)-(TextReference)`` decodes it.
     public func content(of blob: BlobReference) throws -> [UInt8] {
         try blocking { try await $0.content(of: blob) }
     }
@@ -68,19 +68,19 @@ extension PersistentContainer {
 
     // MARK: The model
 
-    /// Returns the store's model as the daemon has it; blocks until connected.
+    /// Returns the daemon's current model of the store; blocks until connected.
     ///
     /// Throws `disconnected` if no daemon answers in time. Cost: none once connected.
     public func storeModel() throws -> CompiledModel { try blocking { try await $0.storeModel() } }
 
-    /// Returns the store's model as the daemon has it, after waiting for a connection.
+    /// Returns the daemon's current model of the store, after waiting for a connection.
     public func storeModel() async throws -> CompiledModel {
         try await suspendingCalls.storeModel()
     }
 
     /// Installs a model in an empty store, or migrates the store; blocks.
     ///
-    /// Returns the position of that transaction. Errors are those of `migrate(to:)`.
+    /// Returns the transaction's position. Throws the errors of `migrate(to:)`.
     @discardableResult
     package func install(_ model: Model) throws -> Position {
         try blocking { try await $0.install(model) }

@@ -45,7 +45,7 @@ final class ContextLink: PushReceiver {
         Task { await process(on: actor) }
     }
 
-    /// Does the work that was postponed to the next operation of a context without an actor.
+    /// Runs the work that was postponed to the next operation of a context without an actor.
     func processWaitingWork() {
         guard actor == nil, hasWaitingWork.exchange(false, ordering: .relaxed), let context else {
             return
@@ -71,7 +71,8 @@ final class ContextLink: PushReceiver {
 
     /// Traps in a debug build unless the calling code is isolated to the context's actor.
     ///
-    /// Cost: none in a release build. A context without an actor is checked by the compiler only.
+    /// Cost: none in a release build. For a context without an actor, only the compiler checks the
+    /// isolation.
     @inline(__always)
     func checkIsolation() {
         #if DEBUG

@@ -94,7 +94,7 @@ struct DaemonCalls {
         }
     }
 
-    /// Returns the position of the journal's end, after everything up to it has been pushed.
+    /// Returns the position of the journal's end, after all transactions up to it have been pushed.
     ///
     /// Waits up to `milliseconds` for the journal to reach `position`; the result may be lower.
     func journalEnd(
@@ -154,7 +154,7 @@ extension ContextPart {
         return DaemonCalls(connection, .suspending)
     }
 
-    /// Checks the caller's isolation, and does the work that was postponed to this operation.
+    /// Checks the caller's isolation, and runs the work that was postponed to this operation.
     func beginOperation() {
         let link = family.link
         link.checkIsolation()

@@ -54,7 +54,7 @@ final class InFlightSave {
         }
     }
 
-    /// Whether the outcomes of the inserts are known as well.
+    /// Whether the transaction was merged and the outcomes of the inserts are known.
     var isSettled: Bool { if case .settled = stage { true } else { false } }
 
     /// Marks the outcome as unknown; a retry includes the last known position when the save was
@@ -65,7 +65,7 @@ final class InFlightSave {
         request.firstSentAt = sentAt
     }
 
-    /// Marks the save as sent again, after a refusal that shows that it has not happened.
+    /// Marks the save as sent again, after a refusal that shows that it was not applied.
     func markSentAgain() {
         guard !isSettled else { return }
         stage = isMerged ? .merged(isUnknown: false) : .sent
@@ -83,12 +83,12 @@ final class InFlightSave {
         stage = .settled
     }
 
-    /// Replaces records with those of another model or entity.
+    /// Replaces the records with records of a different model or entity.
     func replaceRecords(_ replacement: (ObjectRecord) -> ObjectRecord) {
         records = records.map(replacement)
     }
 
-    /// Returns whether this save wrote a transaction.
+    /// Returns whether a transaction was written by this save.
     func isMade(by transaction: Transaction) -> Bool {
         transaction.saveID == request.saveID && transaction.contentHash == request.contentHash
     }

@@ -66,10 +66,10 @@ extension ModelTranslation {
         return same
     }
 
-    /// Computes the folded strings of edited attributes, as an edit does.
+    /// Computes the folded strings of edited attributes, in the same way as an edit.
     private func foldAnew(in now: CompiledEntity, _ edits: inout Edits) {
         for derivation in now.derivations where derivation.kind == .folded {
-            // A text that the application set is kept, and the save is refused.
+            // A folded string that the application set is kept, and the save is refused.
             guard edits.values[derivation.slot] == nil,
                 let source = edits.values[derivation.source]
             else { continue }
@@ -110,7 +110,7 @@ extension ModelTranslation {
         }
     }
 
-    /// Sets the defaults of properties that the old entity of a new object lacked or derived
+    /// Sets the defaults of properties that a new object's old entity lacked or derived
     /// differently.
     private func setNewDefaults(
         of old: CompiledEntity, in now: CompiledEntity, _ edits: inout Edits

@@ -55,8 +55,8 @@ final class ObjectLoader: StatefulPart {
         return graph.object(reference)
     }
 
-    /// Loads the rows and members that are not loaded yet; if `withRows` is true, also the rows of
-    /// the members.
+    /// Loads the rows and members that are not loaded yet; if `withRows` is true, also loads the
+    /// rows of the members.
     ///
     /// If the model changes meanwhile, the read is repeated under the new model.
     func load(
@@ -152,7 +152,7 @@ final class ObjectLoader: StatefulPart {
     /// Loads data for a property read; an error is stored, and thrown by the next throwing call.
     ///
     /// If the load causes a merge, observers of objects and of declared lists are notified after
-    /// the reading code is done.
+    /// the code that reads the property has finished.
     func fire(_ load: (ManagedObjectContext, DaemonCalls) async throws -> Void) {
         family.withLoad {
             do {

@@ -121,7 +121,8 @@ struct PositionFollower: ContextPart {
     func followModel(
         from before: CompiledModel, _ error: TandemError, _ calls: DaemonCalls
     ) async throws -> ModelTranslation {
-        // The daemon pushes everything up to its answer before it answers, including the model.
+        // Before it answers, the daemon pushes everything up to the answer's position, including
+        // the model.
         try await mergeToEnd(calls)
         guard let now = session?.model, now.version != before.version else { throw error }
         return ModelTranslation(from: before, to: now)

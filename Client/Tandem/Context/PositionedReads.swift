@@ -37,8 +37,8 @@ struct PositionedReads: ContextPart {
         return try await readAlongsideVerdicts(part, calls, extract)
     }
 
-    /// Repeats a read, piggybacked on a verdict request; without verdict items if these were
-    /// refused.
+    /// Repeats a read, piggybacked on a verdict request; if the verdict items were refused, the
+    /// request has none.
     ///
     /// Automatic merges are deferred meanwhile.
     private func readAlongsideVerdicts<Answer>(
@@ -171,7 +171,8 @@ extension PiggybackedRead {
 }
 
 extension PiggybackedAnswer {
-    /// Creates an answer from a message, or returns nil if the message answers no such read.
+    /// Creates an answer from a message, or returns nil if the message is not the answer to such a
+    /// read.
     init?(_ message: DaemonMessage) {
         switch message {
         case .fetched(let answer): self = .fetched(answer)

@@ -3,7 +3,7 @@ public import TandemQuery
 import TandemWire
 
 extension ManagedObjectContext {
-    /// Returns values made from the objects that a request selects, in its order; blocks.
+    /// Returns values made from the objects that a request selects, in the requested order; blocks.
     ///
     ///     let rows = try context.fetchValues(
     ///         TeamRow.self, for: FetchRequest(where: \.wins > 3, sort: ["-wins"], limit: 20))
@@ -35,7 +35,7 @@ extension ManagedObjectContext {
         return rows
     }
 
-    /// Returns values made from the objects that a request selects, in its order.
+    /// Returns values made from the objects that a request selects, in the requested order.
     @inlinable
     public func fetchValues<Row: ObjectValue>(
         _ type: Row.Type, for request: FetchRequest<Row.Object> = FetchRequest()

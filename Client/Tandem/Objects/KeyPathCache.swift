@@ -20,9 +20,8 @@ enum KeyPathCache {
         var all: [Key: KeyPathRecorder.Path] = [:]
         /// The same entries by the identity of the key path object.
         ///
-        /// A key-path literal is always the same object, and looking up its identity is quicker
-        /// than hashing its components. Each key path is retained, so that its identity can't be
-        /// reused.
+        /// A key-path literal is always the same object, and looking up its identity is faster than
+        /// hashing its components. Each key path is retained, so that its identity can't be reused.
         var objects: [ObjectIdentifier: (key: Key, path: KeyPathRecorder.Path)] = [:]
     }
 

@@ -6,9 +6,9 @@ import TandemQuery
 ///
 /// Swift does not report which properties a key path names. So the key path is applied to a probe
 /// object that records reads of its ``Managed`` properties, and whose relationships return further
-/// probe objects. It is evaluated once for each of several ``Samples``, whose values are opposites.
-/// For at least one of them, a computed property reads other properties, or returns another value
-/// than the property that it reads.
+/// probe objects. The key path is evaluated once for each of several ``Samples``, which differ in
+/// every value. For at least one sample, a computed property reads other properties, or returns a
+/// value that differs from the value of the property that it reads.
 ///
 /// State: the properties read so far, in order, each with the index of its object on the path.
 final class KeyPathRecorder {
@@ -23,7 +23,7 @@ final class KeyPathRecorder {
 
         static let itself = Path(names: [])
 
-        /// Whether both paths name the same properties; the last one may differ in being optional.
+        /// Whether both paths name the same properties; the last one may differ in optionality.
         func leads(to other: Path) -> Bool { names == other.names && isToMany == other.isToMany }
     }
 
@@ -72,7 +72,7 @@ final class KeyPathRecorder {
             else { throw unknown(keyPath, "it does not begin at an object") }
             let path = try recorder.path(start[keyPath: keyPath], keyPath)
             guard found.map({ $0.leads(to: path) }) ?? true else {
-                throw unknown(keyPath, "its properties depend on values")
+                throw unknown(keyPath, "the properties that it reads depend on values")
             }
             // Only the last sample, null, distinguishes optional declarations from others.
             found = path
@@ -160,7 +160,7 @@ struct KeyPathProbe {
 private enum Samples: CaseIterable {
     /// Values that are unlikely to be constants in a program.
     case strange
-    /// Their opposites: false, other signs, a text with both cases and spaces.
+    /// Their opposites: false, other signs, a string with both cases and spaces.
     case opposite
     /// Null in all attributes.
     case none
@@ -272,7 +272,7 @@ extension ManagedDeclaration {
     }
 }
 
-/// Removes the optionals from types.
+/// Unwraps optional types.
 private enum Unwrapped {
     static func type(_ type: Any.Type) -> Any.Type {
         (type as? any OptionalDeclaration.Type).map { self.type($0.wrapped) } ?? type

@@ -29,8 +29,8 @@ public struct Managed<Value: ManagedValue> {
         wrapped _: ReferenceWritableKeyPath<Owner, Value>,
         storage storage: ReferenceWritableKeyPath<Owner, Managed<Value>>
     ) -> Value {
-        // With inlining the key paths are known statically: none is created, and the name is read
-        // in place.
+        // With inlining, the key paths are known statically: no key path is created, and the name
+        // is read in place.
         @inlinable
         get { Value.read(from: owner, named: ManagedName(owner[keyPath: storage].name)) }
         @inlinable

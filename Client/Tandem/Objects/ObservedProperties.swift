@@ -44,7 +44,7 @@ final class ObservedProperties: Observable, Sendable {
         let wasHashed = Atomic(false)
     }
 
-    /// Keeps a property in the table until it is freed, on any thread.
+    /// Keeps a property in the table until the token is freed, on any thread.
     final class Token: Sendable {
         private let table: Table
         private let number: ObjectNumber
@@ -146,14 +146,16 @@ final class ObservedProperties: Observable, Sendable {
         return probe.wasHashed.load(ordering: .relaxed)
     }
 
-    /// Notifies observers that properties of an object and its state will change; nil means all.
+    /// Notifies observers that an object's state and properties will change; nil means all
+    /// properties.
     func willChange(_ number: ObjectNumber, _ changed: PropertyMask?) {
         for slot in table.slots(of: number, changed) {
             registrar.willSet(self, keyPath: \.[Key(number: number, slot: slot, owned: nil)])
         }
     }
 
-    /// Notifies observers that properties of an object and its state have changed; nil means all.
+    /// Notifies observers that an object's state and properties have changed; nil means all
+    /// properties.
     func didChange(_ number: ObjectNumber, _ changed: PropertyMask?) {
         for slot in table.slots(of: number, changed) {
             registrar.didSet(self, keyPath: \.[Key(number: number, slot: slot, owned: nil)])

@@ -176,7 +176,7 @@ public struct RowAttribute {
         return convert(value).map { .some($0) }
     }
 
-    // The result of each of these is nil if the value has to be read through the object, and a
+    // Each of these methods returns nil if the value has to be read through the object, and a
     // wrapped nil if there is no value.
 
     @usableFromInline

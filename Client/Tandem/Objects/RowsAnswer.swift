@@ -8,7 +8,7 @@ import TandemModel
 @usableFromInline
 final class RowsAnswer {
     let context: ManagedObjectContext
-    // Parts of the context, which are quicker to retain than the context with its weak references.
+    // Parts of the context, which are faster to retain than the context with its weak references.
     private let family: ContextFamilyState
     private let records: RecordTable
     private let observed: ObservedProperties
@@ -22,8 +22,8 @@ final class RowsAnswer {
     let count: Int
     /// The classes of the entities that were looked up so far.
     private var types: [(tag: EntityTag, type: ManagedObject.Type)] = []
-    /// The row from which a value is being made, and the record table's `additions` when the row's
-    /// object had no record.
+    /// The row from which a value is being made, and the record table's `additions` at a time when
+    /// the row's object had no record.
     private var visited = -1
     private var visitedAdditions = 0
 
@@ -184,7 +184,7 @@ final class RowsAnswer {
         return record.withCleanRow { body($0, place, entity) }
     }
 
-    /// Returns the source of an object that a current row refers to; nil if it is deleted.
+    /// Returns the source of an object that a current row refers to; nil if that object is deleted.
     func target(_ reference: ObjectReference) -> RowSource? {
         guard records[reference.number]?.isDeleted != true,
             model.entity(tagged: reference.tag) != nil
