@@ -12,8 +12,8 @@ import TandemWire
 /// State:
 /// - `rows`: the rows that have arrived but are not known to be inserted, each with the hash of all
 ///   rows up to it.
-/// - `sent`, `inFlight`: the number of those rows that were sent, and the promises of the answers
-///   to their chunks.
+/// - `sent`, `inFlight`: the number of sent rows among these, and the promises of the answers to
+///   their chunks.
 /// - `cut`: the end of the chunk after the sent rows, or nil while the chunk may still grow.
 /// - `known`: the daemon's progress, while it is ahead of the rows that have arrived at the sender.
 final class BatchInsertSender {
@@ -88,7 +88,7 @@ final class BatchInsertSender {
     /// The number of rows held.
     var heldRows: Int { rows.count }
 
-    /// The number of rows that the daemon has, from this attempt or an earlier one.
+    /// The number of rows that the daemon has inserted, in this attempt or an earlier one.
     var knownRows: Int { known?.rows ?? count }
 
     // MARK: Rows
@@ -148,7 +148,8 @@ final class BatchInsertSender {
 
     // MARK: Messages
 
-    /// Returns the next chunk for a model, up to the first row that does not fit the model.
+    /// Returns the next chunk, encoded for a model, up to the first row that does not fit the
+    /// model.
     ///
     /// The second element of the result is the error of that row, or nil if all rows fit.
     func message(_ model: CompiledModel) throws(TandemError) -> (BatchInsert, BatchRefusal?) {
@@ -273,7 +274,7 @@ final class BatchInsertSender {
         return true
     }
 
-    /// Returns the error with the row's index among all rows.
+    /// Returns the error, extended by the row's index among all rows.
     func failure(_ error: TandemError, at row: UInt64?) -> TandemError {
         guard let row else { return error }
         let index = Int(clamping: row) - count

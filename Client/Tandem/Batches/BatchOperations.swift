@@ -131,7 +131,7 @@ struct BatchOperations: ContextPart {
         do {
             try await insert(request.rows, work)
         } catch {
-            // Chunks in flight when the sequence threw are inserted as well.
+            // Chunks that were in flight when the sequence threw an error are inserted as well.
             await suspendingCalls.receiveAll(of: work)
             // A failure to merge is ignored: the original error is reported.
             _ = try? await finish(work, error as? TandemError ?? TandemError(.usage, "\(error)"))

@@ -22,14 +22,14 @@ public struct BatchDeleteRequest: Hashable, Sendable {
     /// Creates a request that deletes all objects of a class.
     public init<Object: ManagedEntity>(_ type: Object.Type) { self.init(FetchRequest(type)) }
 
-    /// Creates a request that deletes the objects of a class that match a condition on key paths.
+    /// Creates a request that deletes the objects of a class matching a condition on key paths.
     public init<Object: ManagedEntity>(
         _ type: Object.Type, where condition: TypedPredicate<Object>
     ) {
         self.init(FetchRequest(type, where: condition))
     }
 
-    /// Creates a request that deletes the objects of a class that match a condition in any form.
+    /// Creates a request that deletes the objects of a class matching a condition in any form.
     public init<Object: ManagedEntity, Condition: PredicateSource>(
         _ type: Object.Type, where condition: Condition
     ) where Condition.Evaluation == (Object) throws -> Bool {
@@ -56,14 +56,14 @@ public struct BatchUpdateRequest: Hashable, Sendable {
         self.values = values
     }
 
-    /// Creates a request that updates the objects of a class that match a condition on key paths.
+    /// Creates a request that updates the objects of a class matching a condition on key paths.
     public init<Object: ManagedEntity>(
         _ type: Object.Type, where condition: TypedPredicate<Object>, set values: BatchValues
     ) {
         self.init(FetchRequest(type, where: condition), set: values)
     }
 
-    /// Creates a request that updates the objects of a class that match a condition in any form.
+    /// Creates a request that updates the objects of a class matching a condition in any form.
     public init<Object: ManagedEntity, Condition: PredicateSource>(
         _ type: Object.Type, where condition: Condition, set values: BatchValues
     ) where Condition.Evaluation == (Object) throws -> Bool {
@@ -77,9 +77,9 @@ public struct BatchUpdateRequest: Hashable, Sendable {
 ///     let rows = lines.lazy.map { BatchValues(["name": .string($0)]) }
 ///     try context.execute(BatchInsertRequest(entity: "Team", rows: rows))
 ///
-/// Rows are read from the sequence while they are sent, at most 1,000 or about a MiB at a time. The
-/// daemon inserts them in transactions interleaved with other saves, so the batch as a whole is not
-/// atomic. A row can't refer to another row of the batch, which has no id yet.
+/// Rows are read from the sequence as they are sent, in chunks of at most 1,000 rows or about 1
+/// MiB. The daemon inserts them in transactions interleaved with other saves, so the batch as a
+/// whole is not atomic. A row can't refer to another row of the batch, which has no id yet.
 public struct BatchInsertRequest<Rows: Sequence> where Rows.Element == BatchValues {
     /// The entity's name.
     public var entity: String

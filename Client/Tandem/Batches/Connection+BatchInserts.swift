@@ -80,7 +80,7 @@ extension Connection {
         try batchResult(work.position ?? 0, work.count)
     }
 
-    /// Returns the error together with the result for the rows inserted before it.
+    /// Returns the error, together with the result for the rows inserted before it.
     func failure(_ error: TandemError, of work: BatchInsertSender) -> TandemError {
         guard work.count > 0, let done = try? result(work) else { return error }
         return error.after(done)

@@ -53,7 +53,7 @@ final class ChangeTable: Sendable {
     /// Returns the change to an object, or nil if the object did not change.
     subscript(number: ObjectNumber) -> Change? { index(of: number).map { all[$0] } }
 
-    /// Returns the tag of the objects of a slice.
+    /// Returns the entity tag shared by the objects in a slice.
     func tag(of part: Range<Int>) -> EntityTag { all[part.lowerBound].object.tag }
 
     /// Returns the index of an object's change in `all`, or nil if the object did not change.

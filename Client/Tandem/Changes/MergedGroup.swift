@@ -22,7 +22,7 @@ struct MergedGroup: Sendable {
     /// The saves that a restart skipped, if any.
     var missed: SaveGap?
 
-    /// Creates a group with the net effect of transactions that share a model.
+    /// Creates a group with the net effect of transactions, which must share a model.
     ///
     /// Cost: linear in the number of changes, plus a sort of the changed objects if there are
     /// several transactions.
@@ -49,12 +49,12 @@ struct MergedGroup: Sendable {
     /// The net change to each object, by entity tag, then number.
     var changes: [Change] { table.all }
 
-    /// Creates a group that undoes transactions that share a model.
+    /// Creates a group that undoes transactions, which must share a model.
     ///
     /// It moves a context from the position of the last transaction to the position before the
     /// first. The journal does not record the positions at which the restored rows were written.
-    /// They get the version `to`, which is at least the true version, and lower than the version of
-    /// every later change.
+    /// These rows get the version `to`, which is not lower than the true version, and lower than
+    /// the version of every later change.
     init(undoing transactions: [Transaction], from left: UInt64, to: UInt64, model: CompiledModel) {
         from = to
         self.to = to
@@ -224,7 +224,7 @@ enum NetEffect {
         return (a + b.filter { !known.contains($0.slot) }).sorted { $0.slot < $1.slot }
     }
 
-    /// Returns a change without values that are the same as before, or nil if nothing is left.
+    /// Returns a change without its unchanged values, or nil if nothing is left.
     private static func reduced(_ change: Change, _ model: CompiledModel) -> Change? {
         guard let entity = model.entity(tagged: change.object.tag) else { return nil }
         var result = change

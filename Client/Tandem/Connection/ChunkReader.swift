@@ -4,8 +4,8 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// Hands the chunks of an answer to a consumer as they arrive, so that the consumer can start
-/// before the last chunk.
+/// Hands the chunks of an answer to a consumer as they arrive, so that the consumer need not wait
+/// for the last chunk.
 ///
 /// A caller passes a chunk reader with its request. The caller receives the answer's head like any
 /// answer, and the chunks from the reader: rows, or placements of a list's objects. The thread that
@@ -18,7 +18,7 @@ final class ChunkReader: Sendable {
         /// The number of objects that have not arrived yet; nil if no chunked answer has begun or
         /// the answer was discarded.
         var left: Int?
-        /// The head of a list answer, which defines what the placements of its chunks may refer to;
+        /// The head of a list answer, which limits what the placements in its chunks may refer to;
         /// nil if the chunks contain rows.
         var places: ListPlacements?
         /// The error that ended the answer early.

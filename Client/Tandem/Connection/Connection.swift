@@ -4,8 +4,8 @@ import TandemWire
 
 /// One socket to the daemon, and the thread that reads it.
 ///
-/// Each request is written by the thread that makes it. The connection is made at the first use. If
-/// it is lost, it resumes at the last position and sends requests again; saves keep their ids.
+/// Each request is written by the thread that makes it. The connection is made at the first use.
+/// After a loss, it resumes at the last position and sends requests again; saves keep their ids.
 final class Connection: Sendable {
     let transport: Transport
     let author: String
@@ -90,7 +90,7 @@ final class Connection: Sendable {
 
     // MARK: Requests
 
-    /// Sends a request and blocks until its answer arrives, or its head if `chunks` is given.
+    /// Sends a request and blocks until the answer, or its head if `chunks` is given, arrives.
     func answer(
         _ message: ClientMessage, into chunks: ChunkReader? = nil, at position: Position? = nil
     ) -> Result<DaemonMessage, TandemError> {
@@ -205,7 +205,7 @@ final class Connection: Sendable {
 
     // MARK: Transactions
 
-    /// The transactions after a position, if they are still in the ring.
+    /// The transactions after a position, if the ring still has them.
     enum Recent {
         /// The transactions, in order.
         case transactions([Transaction])

@@ -106,7 +106,7 @@ struct ConnectionState: Sendable {
         try io.send(message, id: id, daemon.limits)
     }
 
-    /// Sends a request if there is room, or else queues it.
+    /// Sends a request if there is room; otherwise queues it.
     mutating func submit(_ request: PendingRequest) {
         guard phase == .ready, queue.isEmpty, hasRoom else {
             queue.append(request)
@@ -167,8 +167,8 @@ struct ConnectionState: Sendable {
     /// Moves all requests in flight back to the queue, in sending order, except cancelled ones.
     ///
     /// Returns the requests that are not sent again: requests with a partially delivered answer,
-    /// and requests that were in flight during too many losses. Such a repeatedly lost request may
-    /// be what makes the daemon close the connection.
+    /// and requests that were in flight during too many losses. A request of the second kind may be
+    /// what makes the daemon close the connection.
     mutating func requeue(deadline: UInt64, attempts: Int) -> [PendingRequest] {
         let unanswered = requests.removeAll().filter { !$0.isCancelled }.map { sent in
             var request = sent
@@ -199,7 +199,7 @@ struct ConnectionState: Sendable {
         return queue.filter(isForgotten)
     }
 
-    /// Removes and returns the requests and session promises whose deadline has passed.
+    /// Removes and returns the requests and session promises whose deadlines have passed.
     ///
     /// After a failed attempt to connect, the promises of impatient callers are included.
     mutating func expired(

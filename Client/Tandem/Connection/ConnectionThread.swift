@@ -7,7 +7,7 @@ final class ConnectionThread {
     private let connection: Connection
     private let wake: WakeUp
     private var backoff: Backoff
-    // Many processes lose a daemon at the same moment; jitter spreads their reconnects.
+    // All clients of a daemon lose it at the same moment; jitter spreads their reconnects.
     private var random = SystemRandomNumberGenerator()
 
     init(_ connection: Connection, _ wake: WakeUp) {

@@ -59,8 +59,8 @@ struct InFlightRequests: Sendable {
 
     /// Adds a chunk to its answer, and extends the request's deadline.
     ///
-    /// A chunk for an unknown request is ignored. Throws `storage` if the request has no answer
-    /// that the chunk could belong to.
+    /// A chunk for an unknown request is ignored. Throws `storage` if the chunk does not fit an
+    /// unfinished answer.
     mutating func add(
         _ part: FetchedChunk, _ id: UInt32, deadline: UInt64
     ) throws(TandemError) -> ChunkOutcome {

@@ -22,12 +22,12 @@ final class InboundReader: Sendable {
     private struct ReaderRole {
         var isCallers = false
         var waitsForRoom = false
-        /// Whether nothing more was expected when the last caller stopped reading.
+        /// Whether no further message was expected when the last caller stopped reading.
         var isQuiet = false
         /// Whether a request made during this caller's turn may have an answer that the caller
         /// leaves unread.
         var isDemanded = false
-        /// The interest that was last set in the poller.
+        /// The interest most recently registered with the poller.
         var registeredInterest = Interest.read
 
         var interest: Interest {
@@ -72,8 +72,8 @@ final class InboundReader: Sendable {
 
     /// Makes the calling thread the reader; returns false if another caller is reading.
     ///
-    /// On return, the connection's thread has dispatched everything it had read, and it reads no
-    /// more.
+    /// On return, the connection's thread has dispatched all messages that it read, and has stopped
+    /// reading.
     func beginTurn() -> Bool {
         let isMine = turn.withLock { turn in
             guard !turn.isCallers else { return false }

@@ -3,8 +3,8 @@ import TandemModel
 
 /// A log of a container's connection attempts, merges, fetches, faults and saves.
 ///
-/// Each finished operation goes to the receivers: to standard error if `TANDEM_DEBUG` names its
-/// topic, and to the app's logger and metrics backend.
+/// Each finished operation is passed to the receivers: standard error if `TANDEM_DEBUG` names its
+/// topic, and the app's logger and metrics backend.
 package struct OperationLog: Sendable {
     /// The kinds of operations.
     package enum Topic: String, CaseIterable, Sendable { case connect, merge, fetch, fault, save }

@@ -9,7 +9,7 @@ package enum TandemPaths {
     /// Returns the socket path of the daemon named `name`.
     ///
     /// The path is `$TANDEM_SOCKET`, or else `$XDG_RUNTIME_DIR/tandem/NAME.sock`, or else
-    /// `/run/tandem/NAME.sock`. For root, whose daemon is the system's, `$XDG_RUNTIME_DIR` is
+    /// `/run/tandem/NAME.sock`. For root, which uses the system-wide daemon, `$XDG_RUNTIME_DIR` is
     /// ignored.
     package static func socket(name: String = "default") -> String {
         if let path = ThisProcess.environment(socketVariable), !path.isEmpty { return path }
@@ -53,12 +53,12 @@ public struct ClientLimits: Hashable, Sendable {
     public var recentTransactions = 4_096
     /// The encoded size of recent transactions kept for contexts, in bytes.
     public var recentBytes = 16 << 20
-    /// The number of received bytes after which freed memory is returned to the system; 0 for
-    /// never.
+    /// The number of received bytes after which freed memory is returned to the system; with 0, it
+    /// is never returned.
     ///
-    /// Otherwise the C library keeps the memory in fragments between live allocations. In a process
-    /// that handles large values for days, each part of the heap would then stay at its peak size.
-    /// Each release takes a few milliseconds on the connection's thread.
+    /// Without this, the C library keeps the memory in fragments between live allocations. In a
+    /// process that handles large values for days, each part of the heap would then stay at its
+    /// peak size. Each release takes a few milliseconds on the connection's thread.
     public var releaseBytes = 8 << 20
     /// The number of rows that a context caches in addition to the rows of objects in use.
     public var cachedRows = 65_536
@@ -75,14 +75,14 @@ public struct ClientLimits: Hashable, Sendable {
     /// The milliseconds for which a first connection is retried if no daemon listens.
     ///
     /// The time is limited to ``connectMilliseconds``. The default bridges the start of a daemon,
-    /// and blocks the main thread only briefly. With 0, the first failed attempt is reported, as by
+    /// and blocks the main thread only briefly. With 0, the first failed attempt is reported, as in
     /// ``PersistentContainer/open(model:socket:name:author:transport:limits:)``; the container
     /// still waits for a busy daemon. Attempts are logged with `TANDEM_DEBUG=connect`.
     public var absentMilliseconds: UInt64 = 1_000
     /// The number of object numbers leased with the connection; nil lets the daemon decide.
     ///
-    /// The first new object leases more. Numbers are never returned, so a program that creates no
-    /// objects should set 0.
+    /// The first new object leases more. Leased numbers are never returned, so a program that
+    /// creates no objects should set this to 0.
     public var firstNumbers: UInt32?
     /// The milliseconds that an answer may take while connected.
     public var answerMilliseconds: UInt64 = 60_000
@@ -109,8 +109,7 @@ public struct ClientLimits: Hashable, Sendable {
     ///
     /// A quarter of these rows precede the row; the others follow it.
     public var windowBatch = 64
-    /// The number of times that a request may be in flight when the connection is lost, before it
-    /// fails.
+    /// The number of connection losses during which a request may be in flight before it fails.
     public var requestAttempts = 5
     /// The number of attempts to send a save or read if the model changes before it arrives.
     public var modelAttempts = 5

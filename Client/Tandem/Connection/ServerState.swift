@@ -13,7 +13,7 @@ struct ServerState: Sendable {
     /// The last announced position.
     var position: UInt64
 
-    /// Returns the position with a number in this log, which is valid outside the process as well.
+    /// Returns the position with this number in the log; it is also valid outside the process.
     func position(_ number: UInt64) -> Position {
         Position(log: log, epoch: epoch, number: number)
     }

@@ -18,7 +18,7 @@ public struct FetchExplanation: Sendable {
     public let output: FetchOutput
     /// Whether the daemon's thread answered as soon as the request arrived.
     ///
-    /// All other reads are queued for a checkpoint and a reader, which reads a snapshot. If the
+    /// All other reads wait for a checkpoint, and are carried out on a snapshot by a reader. If the
     /// disk is full, the daemon's thread carries out the queued reads as well.
     public let isAnsweredAtOnce: Bool
 }

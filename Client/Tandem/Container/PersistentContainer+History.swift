@@ -122,7 +122,7 @@ extension PersistentContainer {
 
     /// Returns a page of the model installations after `number`, up to `end`; blocks.
     ///
-    /// Throws `historyExpired` if the journal no longer reaches back to the number.
+    /// Throws `historyExpired` if the journal no longer reaches back to `number`.
     package func models(after number: UInt64, through end: UInt64) throws -> HistoryPage {
         let condition = HistoryCondition(isOfModels: true)
         let request = HistoryRequest(from: number, to: end, condition: condition)

@@ -25,12 +25,12 @@ extension PersistentContainer {
         try await suspendingCalls.content(of: blob)
     }
 
-    /// Returns a text that is too long for its row, like ``content(of:)-(BlobReference)``; blocks.
+    /// Returns a string too long for its row, like ``content(of:)-(BlobReference)``; blocks.
     public func text(of text: TextReference) throws -> String {
         String(decoding: try content(of: text.blob), as: UTF8.self)
     }
 
-    /// Returns a text that is too long for its row.
+    /// Returns a string that is too long for its row.
     public func text(of text: TextReference) async throws -> String {
         String(decoding: try await content(of: text.blob), as: UTF8.self)
     }
@@ -49,7 +49,7 @@ extension PersistentContainer {
     /// - Parameters:
     ///   - request: The fetch.
     ///   - isCount: Whether to explain a count instead of a fetch of rows.
-    ///   - position: A position of the journal to read at, instead of its end.
+    ///   - position: The position to read at, instead of the journal's end.
     /// - Returns: The plan and the amount of data read.
     /// - Throws: The errors of a fetch.
     public func explain<Object: ManagedObject>(
@@ -172,7 +172,7 @@ extension PersistentContainer {
         try blocking { try await $0.reloadConfiguration() }
     }
 
-    /// Removes the oldest segments of the journal, or reports which would be removed; blocks.
+    /// Removes the oldest segments of the journal, or reports which of them would be; blocks.
     ///
     /// Repeat the call while the answer reports that there is more to remove. Throws `denied` if
     /// the user is not an administrator, except for a dry run.

@@ -105,7 +105,7 @@ public final class PersistentContainer: Sendable {
             core: core, name: name, mergesAutomatically: mergesAutomatically, actor: isolation)
     }
 
-    /// Runs a closure with a context of its own, off the caller's actor.
+    /// Runs a closure with its own context, off the caller's actor.
     ///
     ///     let position = try await container.withContext { try $0.importTeams(from: file) }
     public func withContext<Result: Sendable>(

@@ -5,7 +5,7 @@ final class ContextFamilyState {
     /// The connection's log and model as known to the context, or nil before the context's first
     /// use.
     private(set) var session: ServerState? { didSet { repositionCount += 1 } }
-    /// The position up to which everything is merged.
+    /// The position up to which all transactions are merged.
     private(set) var merged: UInt64 = 0 {
         didSet {
             link.merged = merged
@@ -16,7 +16,7 @@ final class ContextFamilyState {
     }
     /// The number of changes to the position or the session.
     ///
-    /// Data read before such a change belongs to another position.
+    /// Data read before such a change belongs to a different position.
     private(set) var repositionCount = 0
     /// Whether automatic merging is paused.
     var isPaused = false

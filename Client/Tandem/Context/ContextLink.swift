@@ -4,7 +4,7 @@ import TandemIO
 /// The channel through which a connection's thread signals a context, on the context's actor.
 ///
 /// A context without an actor belongs to the code that holds it. No job can be scheduled for it, so
-/// its postponed work waits for its next operation.
+/// postponed work waits for the context's next operation.
 final class ContextLink: PushReceiver {
     /// The context's actor; nil if the context was made outside of an actor's isolation.
     let actor: (any Actor)?
@@ -30,7 +30,8 @@ final class ContextLink: PushReceiver {
         set { mergedPosition.store(newValue, ordering: .relaxed) }
     }
 
-    /// Schedules a merge of received transactions; further signals before it runs are coalesced.
+    /// Schedules a merge of received transactions; further signals are coalesced until the merge
+    /// runs.
     ///
     /// Does nothing for a context without an actor, which never merges automatically.
     func signal() {

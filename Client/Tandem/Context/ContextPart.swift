@@ -111,7 +111,7 @@ extension ContextPart {
     /// use.
     var session: ServerState? { family.session }
 
-    /// The position up to which everything is merged.
+    /// The position up to which all transactions are merged.
     var merged: UInt64 { family.merged }
 
     /// The root context, which sends requests, merges, and saves into the store.

@@ -17,7 +17,7 @@ final class EditedObjects {
     private var entries: [Entry] = []
     private(set) var count = 0
     private var lastSerial = 0
-    /// An upper bound of the serials of all entries.
+    /// An upper bound on the serials of all entries.
     private var lastAdded = 0
 
     var isEmpty: Bool { count == 0 }

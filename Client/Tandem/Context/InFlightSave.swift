@@ -5,7 +5,7 @@ import TandemWire
 final class InFlightSave {
     var request: SaveRequest
     var records: [ObjectRecord]
-    /// The edits for which a new model has no property, to be reported if the save did not happen.
+    /// The edits to properties that a new model lacks, to be reported if the save was not applied.
     var lost = DroppedEdits()
     /// The model to which the request's slots belong.
     var model: CompiledModel
@@ -19,7 +19,7 @@ final class InFlightSave {
     private enum Stage {
         /// The answer is awaited.
         case sent
-        /// The save may have happened; it has to be retried before the next save.
+        /// The save may have been applied; it has to be retried before the next save.
         case unknown
         /// The transaction was merged; the outcomes of the inserts are not known yet.
         case merged(isUnknown: Bool)

@@ -4,7 +4,7 @@
 final class MergeDeferral {
     /// The number of repeated reads, during which nothing is merged automatically.
     ///
-    /// A read is repeated because the context had merged past the position of its answer.
+    /// A read is repeated if the context has merged past the position of the read's answer.
     private var repeatedReads = 0
     /// The number of running reads.
     private var reads = 0

@@ -64,7 +64,8 @@ struct MergeEngine: ContextPart {
         }
     }
 
-    /// Returns the history in an answer; throws `storage` if it does not reach beyond a position.
+    /// Returns the history in an answer; throws `storage` if the history does not reach beyond a
+    /// position.
     static func history(
         _ answer: DaemonMessage, after position: UInt64
     ) throws(TandemError) -> History {
@@ -210,7 +211,7 @@ struct MergeEngine: ContextPart {
         return nil
     }
 
-    /// Assembles the answer to a fetch; throws for an answer of another kind.
+    /// Assembles the answer to a fetch; throws if the answer is of a different kind.
     private func listAnswer(
         _ result: Result<DaemonMessage, TandemError>, of fetch: Fetch, _ chunks: ChunkReader?
     ) throws -> Result<ListAnswer, TandemError> {

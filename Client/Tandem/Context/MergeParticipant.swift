@@ -32,15 +32,15 @@ protocol ListParticipant: MergeParticipant {
     func needs(_ group: MergedGroup) -> Bool
     /// Whether the list waits for a fetch, so that even an empty merge has an effect.
     var isWaiting: Bool { get }
-    /// Whether the list waits only for rows to replace those that edits removed from a window.
+    /// Whether the list waits only for rows that replace rows removed from its window by edits.
     var needsRefill: Bool { get }
     /// Returns the fetch that the list needs before it steps over the group, or nil.
     func refill(for group: MergedGroup, _ verdicts: [Verdict]?) -> Fetch?
     /// Receives the result of the list's fetch, to be used in the merge that reaches the result's
     /// position.
     func receive(_ result: Result<ListAnswer, TandemError>, for fetch: Fetch)
-    /// Discards the shown rows because no verdicts are available; they are fetched again with this
-    /// merge.
+    /// Discards the shown rows because no verdicts are available; they are fetched again during
+    /// this merge.
     func resetAfterGap()
     /// Returns at most `count` shown objects around `object`, or none if it is not shown.
     func objects(around object: ObjectReference, _ count: Int) -> [ObjectReference]

@@ -1,13 +1,13 @@
 import TandemModel
 import TandemWire
 
-/// Manages the pending edits of a context: tracks the edited objects, mirrors edits to
-/// relationships at the other end, and keeps the undo stack.
+/// Manages the pending edits of a context: tracks the edited objects, mirrors relationship edits at
+/// the other end, and keeps the undo stack.
 final class ObjectEditor: StatefulPart {
     /// Objects with pending edits; they are retained until the edits are saved or dropped.
     private let edited = EditedObjects()
     private let undoStack: UndoStack
-    /// Edits that were dropped because the current model has no property for them; the next save
+    /// Edits that were dropped because the current model lacks their properties; the next save
     /// reports them.
     private var droppedEdits = DroppedEdits()
 
@@ -126,7 +126,7 @@ final class ObjectEditor: StatefulPart {
         if let target = value.reference { link(record, to: target, relationship) }
     }
 
-    /// Removes the edit to a value, even if the value below it is not loaded.
+    /// Removes the edit to a value, even if the underlying value is not loaded.
     func unset(_ slot: Int, of record: ObjectRecord) {
         if let below = record.committedValue(slot) { return set(below, slot, of: record) }
         if let relationship = record.entity.properties[slot].relationship {

@@ -91,7 +91,7 @@ final class ObjectLoader: StatefulPart {
         }
     }
 
-    /// Returns the entities that members of a relationship may have.
+    /// Returns the entities to which the members of a relationship may belong.
     private func destinationTags(
         of list: (owner: ObjectReference, slot: Int), _ model: CompiledModel
     ) -> [EntityTag] {
@@ -165,8 +165,7 @@ final class ObjectLoader: StatefulPart {
         }
     }
 
-    /// Tries again to load properties whose reads failed; after another failure they stay
-    /// unreadable.
+    /// Tries again to load properties whose reads failed; if that fails too, they stay unreadable.
     func loadAgain(_ record: ObjectRecord) {
         let failed = failures.slots(of: record)
         let members = failed.filter {
@@ -190,7 +189,7 @@ final class ObjectLoader: StatefulPart {
     /// Returns the content of a blob if a context of the family has read it recently.
     func cachedContent(of blob: BlobReference) -> [UInt8]? { root.loader.blobs[blob] }
 
-    /// Returns the content of a blob in a property of an object, or nil if it can't be loaded.
+    /// Returns the content of the blob in an object's property, or nil if it can't be loaded.
     ///
     /// After a failure, ``ManagedObjectContext/faultFailure`` contains the error.
     func content(

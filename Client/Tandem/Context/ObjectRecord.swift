@@ -72,7 +72,7 @@ final class ObjectRecord {
         return row == nil && !isInserted && !isMissing
     }
 
-    /// Whether the values below the edits are loaded.
+    /// Whether the values underlying the edits are loaded.
     var isBased: Bool { row != nil || base.map { !$0.record.isFault } ?? false }
 
     /// Whether the object has pending or in-flight edits.

@@ -39,7 +39,7 @@ final class Pin {
         connection.state.withLock { $0.pins.hold(lease, at: position) }
     }
 
-    /// Moves the lease to a position, and renews it if half of its time has passed.
+    /// Moves the lease to a position, and renews it if half of its duration has passed.
     func renew(at position: UInt64, _ calls: DaemonCalls) async throws {
         let isOld = connection.clock.monotonicNanoseconds >= halfTime
         try await acquire(at: position, isRenewed: isOld, calls)

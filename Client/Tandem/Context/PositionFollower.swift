@@ -74,7 +74,7 @@ struct PositionFollower: ContextPart {
         return position
     }
 
-    /// Waits until everything up to a position is merged.
+    /// Waits until all transactions up to a position are merged.
     func reach(
         _ position: Position, _ timeout: Double, _ calls: DaemonCalls
     ) async throws -> Position {

@@ -132,7 +132,7 @@ final class ReadFailures: StatefulPart {
             try failedReads.check(editor.editedObjects.lazy.map(\.record))
             try failedReads.checkDropped()
         } catch {
-            // The error contains the failure that the next call would throw.
+            // The thrown error includes the failure that the next call would throw.
             fault = nil
             throw error
         }

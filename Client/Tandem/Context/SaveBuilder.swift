@@ -4,7 +4,7 @@ import TandemWire
 /// Encodes edits as the operations of a save.
 struct SaveBuilder {
     let policy: MergePolicy
-    /// The records to send; those with only mirrored edits and predicted effects of delete rules
+    /// The records to send; records with only mirrored edits or predicted effects of delete rules
     /// are left out.
     private let records: [ObjectRecord]
     /// The ordinals of new objects in the order of insertion, by number.

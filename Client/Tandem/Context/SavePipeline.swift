@@ -197,7 +197,7 @@ final class SavePipeline: StatefulPart {
 
     // MARK: Outcomes
 
-    /// Moves the edits in flight back to the pending edits, unless the save may have happened.
+    /// Moves the edits in flight back to the pending edits, unless the save may have been applied.
     ///
     /// Edits made during the save stay on top. Returns the error to throw.
     private func failed(_ error: TandemError, _ saveID: [UInt8]) -> TandemError {

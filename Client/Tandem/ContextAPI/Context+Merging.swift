@@ -22,7 +22,7 @@ extension ManagedObjectContext {
         try await follower.resume(suspendingCalls)
     }
 
-    /// Waits until everything up to a position is merged; blocks.
+    /// Waits until all saves up to a position are merged; blocks.
     ///
     /// This also works if the context is paused or pinned, or never merges automatically. Throws
     /// `timeout` if the journal does not reach the position within `timeout` seconds, and
@@ -32,7 +32,7 @@ extension ManagedObjectContext {
         try blocking { try await follower.reach(position, timeout, $0) }
     }
 
-    /// Waits until everything up to a position is merged.
+    /// Waits until all saves up to a position are merged.
     @discardableResult
     public func reach(
         _ position: Position, timeout: Double = 10

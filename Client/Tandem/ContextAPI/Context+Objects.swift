@@ -2,7 +2,7 @@ public import TandemModel
 import TandemWire
 
 extension ManagedObjectContext {
-    /// Returns the object with an id, as a fault if it is not loaded; sends no request for it.
+    /// Returns the object with an id, as a fault if it is not loaded; sends no read request.
     ///
     /// Throws `unknownEntity` if the model lacks the id's entity. The object need not exist; see
     /// ``existingObject(with:)``.
@@ -27,7 +27,7 @@ extension ManagedObjectContext {
         try await cancellable { try await loader.existing(id, $0) }
     }
 
-    /// Returns the object with a typed id, as a fault if it is not loaded; sends no request for it.
+    /// Returns the object with a typed id, as a fault if it is not loaded; sends no read request.
     ///
     /// Throws `unknownEntity` if the model lacks the id's entity, and `usage` if the id is of a
     /// different class.

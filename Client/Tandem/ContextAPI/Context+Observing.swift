@@ -11,8 +11,8 @@ extension ManagedObjectContext {
     /// - at the end of every merge,
     /// - before a save collects the edits,
     /// - by ``processPendingChanges()``,
-    /// - otherwise in a separate job on the context's actor, which runs as soon as the code that
-    ///   made the edits returns or suspends; for a context without an actor, by its next operation.
+    /// - otherwise in a separate job on the context's actor, as soon as the code that made the
+    ///   edits returns or suspends, or, without an actor, by the context's next operation.
     ///
     /// Objects with merged changes are *refreshed*, objects edited in this context are *updated*. A
     /// save reports nothing new, apart from values that the daemon added to it.
@@ -53,7 +53,8 @@ extension ManagedObjectContext {
     /// skipped some saves.
     public var didSave: SaveSequence { saves() }
 
-    /// Returns the merged saves by an author that change an entity or a subentity; nil matches all.
+    /// Returns the merged saves by an author that change an entity or a subentity; a nil argument
+    /// matches all.
     public func saves(of entity: String? = nil, by author: String? = nil) -> SaveSequence {
         saves(SaveFilter(entity: entity, predicate: nil, author: author))
     }

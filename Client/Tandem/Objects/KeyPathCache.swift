@@ -10,8 +10,8 @@ enum KeyPathCache {
 
     /// A key path as a dictionary key.
     ///
-    /// `@unchecked`: it never changes, and the captured values of its subscripts are only compared
-    /// and hashed, under the lock.
+    /// `@unchecked`: a key path never changes, and the captured values of its subscripts are only
+    /// compared and hashed, under the lock.
     private struct Key: Hashable, @unchecked Sendable {
         let path: AnyKeyPath
     }

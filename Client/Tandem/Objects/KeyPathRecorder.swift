@@ -4,11 +4,11 @@ import TandemQuery
 
 /// Finds the properties that a key path reads, by evaluating it on probe objects without a context.
 ///
-/// Swift does not report which properties a key path names. So the key path is applied to a probe
-/// object that records reads of its ``Managed`` properties, and whose relationships return further
-/// probe objects. The key path is evaluated once for each of several ``Samples``, which differ in
-/// every value. For at least one sample, a computed property reads other properties, or returns a
-/// value that differs from the value of the property that it reads.
+/// Swift does not report which properties a key path names. The recorder therefore applies the key
+/// path to a probe object, which records reads of its ``Managed`` properties and returns further
+/// probe objects for its relationships. The key path is evaluated once for each of several
+/// ``Samples``, which differ in every value. For at least one sample, a computed property reads
+/// other properties, or returns a value that differs from the value of the property that it reads.
 ///
 /// State: the properties read so far, in order, each with the index of its object on the path.
 final class KeyPathRecorder {

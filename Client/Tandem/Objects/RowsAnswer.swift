@@ -22,8 +22,8 @@ final class RowsAnswer {
     let count: Int
     /// The classes of the entities that were looked up so far.
     private var types: [(tag: EntityTag, type: ManagedObject.Type)] = []
-    /// The row from which a value is being made, and the record table's `additions` at a time when
-    /// the row's object had no record.
+    /// The row from which a value is being made, and the record table's `additions` at a moment
+    /// when the row's object had no record.
     private var visited = -1
     private var visitedAdditions = 0
 
