@@ -107,9 +107,9 @@ extension PersistentContainer {
 
     /// Returns the transactions after a number that match a filter; blocks.
     ///
-    /// `end` is the last transaction to return; 0 is the end of the journal. Throws
-    /// `historyExpired` if the journal no longer reaches back to `number`, `unknownEntity`, and
-    /// `unknownProperty`.
+    /// `end` is the last transaction to return; 0 is the end of the journal. Throws `unknownEntity`
+    /// and `unknownProperty`, and `historyExpired` if the journal no longer reaches back to
+    /// `number`.
     package func history(
         after number: UInt64, through end: UInt64 = 0, _ filter: HistoryFilter = HistoryFilter(),
         limit: UInt32 = 1_000

@@ -60,7 +60,7 @@ final class ObjectRecord {
         row == nil && (pending.kind == .insert || inFlight.kind == .insert) && !isDeleted
     }
 
-    /// Whether the object is deleted, or will be by the next save.
+    /// Whether the object is deleted, or will be deleted by the next save.
     var isDeleted: Bool { isGone || pending.kind == .delete || inFlight.kind == .delete }
 
     /// Whether the object is missing from the store, or deleted in the parent.

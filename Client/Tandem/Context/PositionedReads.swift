@@ -37,8 +37,8 @@ struct PositionedReads: ContextPart {
         return try await readAlongsideVerdicts(part, calls, extract)
     }
 
-    /// Repeats a read, piggybacked on a verdict request; if the verdict items were refused, the
-    /// request has none.
+    /// Repeats a read by piggybacking it on a verdict request, without verdict items if they were
+    /// refused.
     ///
     /// Automatic merges are deferred meanwhile.
     private func readAlongsideVerdicts<Answer>(

@@ -1,7 +1,7 @@
 import TandemModel
 import TandemWire
 
-/// A list's part of a verdict request.
+/// The part of a verdict request that concerns one list.
 struct VerdictQuery: Equatable {
     var list: ObjectIdentifier
     var item: VerdictItem?

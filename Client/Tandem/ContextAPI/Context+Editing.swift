@@ -28,7 +28,7 @@ extension ManagedObjectContext {
     ///
     /// The daemon applies the rules at the save: it also deletes related objects that the context
     /// has not loaded, and keeps objects that others have since moved elsewhere. With the rule
-    /// `deny` it refuses the save with `deleteDenied` (see ``ManagedObject/validateForDelete()``).
+    /// `deny`, it refuses the save with `deleteDenied` (see ``ManagedObject/validateForDelete()``).
     /// Undo reverts all these effects.
     public func delete(_ object: ManagedObject) {
         precondition(

@@ -201,8 +201,8 @@ extension ManagedObjectContext {
     ///     for try await teams in context.batches(for: FetchRequest(where: \Team.wins > 3)) { … }
     ///
     /// Pending edits are ignored. The daemon sorts all objects once per `limits.listedReferences`
-    /// ids, and finds each batch by its ids. For each batch it undoes everything saved since the
-    /// loop began.
+    /// ids, and finds each batch by its ids. For each batch, it undoes everything that was saved
+    /// since the loop began.
     /// - Parameters:
     ///   - request: The request. If it can't be translated, the loop throws the error.
     ///   - size: The number of objects per batch; at least one.
@@ -220,7 +220,8 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Returns the ids of a request's objects in batches, in order, without reading their rows.
+    /// Returns the ids of the objects that a request selects, in batches and in order; reads no
+    /// rows.
     public func idBatches<Object: ManagedObject>(
         for request: FetchRequest<Object>, size: Int = 4_096, at position: Position? = nil
     ) -> FetchBatches<ObjectID> {

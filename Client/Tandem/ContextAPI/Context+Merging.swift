@@ -44,9 +44,9 @@ extension ManagedObjectContext {
     ///
     /// Updated objects are refreshed, inserted ones can be fetched and appear in lists, and deleted
     /// ones are removed. Unsaved edits stay on top. A context has a single position, so all earlier
-    /// saves are merged as well, in order, whether or not they were reported. Saves that are
-    /// already merged are not merged again. Throws `historyExpired` for a payload from a different
-    /// log or epoch.
+    /// saves are merged as well, in order, whether or not they were reported. Saves that were
+    /// merged before are skipped. Throws `historyExpired` for a payload from a different log or
+    /// epoch.
     ///
     ///     for try await payload in container.didSave where payload.author != "me" {
     ///         try await context.mergeChanges(fromContextDidSave: payload)

@@ -78,11 +78,11 @@ extension ManagedObjectContext {
     ///     try context.load(teams, prefetching: ["league", "players.club"])
     ///
     /// Sends one request for each step of the longest path, regardless of the number of objects and
-    /// paths. A request loads rows of related objects, and members with their rows. Data that is
-    /// already loaded is not requested. Without prefetching, each step from each object sends a
-    /// request when it is first read. Loaded data that is not in use may be removed again
-    /// (`limits.cachedRows`). Throws `unknownProperty` for a key path that contains anything but
-    /// relationships, and the errors of reads.
+    /// paths. Each request loads the rows of related objects, or members together with their rows.
+    /// Data that is already loaded is not requested. Without prefetching, following a relationship
+    /// from an object for the first time sends a request. Loaded data that is not in use may be
+    /// removed again (`limits.cachedRows`). Throws `unknownProperty` for a key path that contains
+    /// anything but relationships, and the errors of reads.
     public func load(
         _ objects: some Sequence<ManagedObject>, prefetching keyPaths: [String]
     ) throws {

@@ -3,8 +3,8 @@ public import TandemQuery
 import TandemWire
 
 extension ManagedObjectContext {
-    /// Calls `handler` on the context's actor with changes to the context's objects while the
-    /// result is retained.
+    /// Calls `handler` on the context's actor with the changes to the context's objects, as long as
+    /// the result is retained.
     ///
     /// Changes are reported when pending changes are processed:
     ///
@@ -12,7 +12,8 @@ extension ManagedObjectContext {
     /// - before a save collects the edits,
     /// - by ``processPendingChanges()``,
     /// - otherwise in a separate job on the context's actor, as soon as the code that made the
-    ///   edits returns or suspends, or, without an actor, by the context's next operation.
+    ///   edits returns or suspends. A context without an actor reports the changes in its next
+    ///   operation.
     ///
     /// Objects with merged changes are *refreshed*, objects edited in this context are *updated*. A
     /// save reports nothing new, apart from values that the daemon added to it.
@@ -53,8 +54,7 @@ extension ManagedObjectContext {
     /// skipped some saves.
     public var didSave: SaveSequence { saves() }
 
-    /// Returns the merged saves by an author that change an entity or a subentity; a nil argument
-    /// matches all.
+    /// Returns the merged saves by an author that change an entity or a subentity; nil means any.
     public func saves(of entity: String? = nil, by author: String? = nil) -> SaveSequence {
         saves(SaveFilter(entity: entity, predicate: nil, author: author))
     }
@@ -105,7 +105,7 @@ extension ManagedObjectContext {
     ///
     /// The handler is called in journal order, before the merging call returns. Saves that are
     /// merged together are reported individually. The handler is also called if saves were missed,
-    /// because history expired or a new epoch began, and if the model no longer has an entity or
+    /// because history expired or a new epoch began, or if the model no longer has an entity or
     /// property that the observer needs.
     ///
     /// If the context can't decide whether an object matches, the object is reported. This applies

@@ -6,7 +6,7 @@ extension ManagedObjectContext {
     ///
     /// All saves by others up to now are merged first. If a different model is installed before the
     /// save arrives, the save is sent again under that model, with the same id, up to
-    /// ``ClientLimits/modelAttempts`` times. After a failure the edits are pending as before.
+    /// ``ClientLimits/modelAttempts`` times. After a failure, the edits are still pending.
     /// - Parameters:
     ///   - policy: The policy for objects that others changed as well; ``mergePolicy`` if nil.
     ///   - saveID: An id of at most 64 bytes under which the save may be retried, even by another
@@ -80,14 +80,14 @@ extension ManagedObjectContext {
     /// Returns the answer to the earlier save with this id, or nil if the daemon does not know it.
     ///
     /// The save may come from any process of the same user. The context merges up to it. Call this
-    /// before repeating the edits of a save: once the save has happened, the edits may no longer be
-    /// applicable. Blocks.
+    /// before repeating the edits of a save: once the save has been applied, the edits may no
+    /// longer be applicable. Blocks.
     /// - Parameters:
     ///   - saveID: The id of that save.
     ///   - contentHash: The content hash of that save.
     /// - Returns: The first answer, or nil.
-    /// - Throws: `usage` if the id was used with another hash; `unknownOutcome` if the connection
-    ///   was lost.
+    /// - Throws: `usage` if the id was used with a different hash; `unknownOutcome` if the
+    ///   connection was lost.
     public func receipt(ofSave saveID: [UInt8], contentHash: StableHash) throws -> SaveReceipt? {
         saving.checkSaveID(saveID)
         return try blocking {
@@ -228,10 +228,10 @@ extension ManagedObjectContext {
 
     /// Inserts an object for each row as it arrives, and skips rejected rows.
     ///
-    /// `refusing` receives the rejected rows, as indexes among all rows with their errors, before
-    /// any later row is inserted. To repeat the batch, leave out the rejected rows. `numbering`
-    /// receives the object numbers of each chunk before the chunk is sent. A chunk that is sent
-    /// again may have different numbers.
+    /// `refusing` receives the rejected rows, with their errors and their indexes among all rows,
+    /// before any later row is inserted. To repeat the batch, leave out the rejected rows.
+    /// `numbering` receives the object numbers of each chunk before the chunk is sent. A chunk that
+    /// is sent again may have different numbers.
     @discardableResult
     package func execute<Rows>(
         _ request: AsyncBatchInsertRequest<Rows>, id: [UInt8]? = nil, author: String? = nil,

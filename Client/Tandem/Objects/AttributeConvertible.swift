@@ -7,7 +7,7 @@ public import TandemModel
 /// version of the app added to an enum. An optional property reads it as nil. Any other property
 /// reads as the default of its ``TandemModel/Attribute``, or as ``zero`` if there is no default. In
 /// that case, ``ManagedObjectContext/faultFailure`` names the value once, and saves with edits to
-/// the object throw `unreadable`. Saves succeed again when the edits are rolled back, or when
+/// the object throw `unreadable`. Saves succeed again after the edits are rolled back, or after
 /// another save sets a value that the type can represent.
 ///
 ///     enum Level: Int, CaseIterable, AttributeConvertible { case low, high }

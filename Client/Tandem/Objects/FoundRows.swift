@@ -29,7 +29,7 @@ final class FoundRows {
     /// An upper bound on the capacity reserved for an answer, whatever count the daemon announces.
     private static let mostExpected = 1 << 20
 
-    /// The total number of objects, but at most ``mostExpected`` for rows.
+    /// The total number of objects; for rows, limited to ``mostExpected``.
     @usableFromInline
     var expectedCount: Int {
         switch selection {

@@ -12,13 +12,13 @@ import TandemQuery
 ///
 /// State: the properties read so far, in order, each with the index of its object on the path.
 final class KeyPathRecorder {
-    /// The property names that a key path consists of.
+    /// The names of the properties on a key path.
     struct Path: Equatable {
         /// The names of the properties; empty for the object itself.
         var names: [String]
         /// Whether the last property is a to-many relationship.
         var isToMany = false
-        /// Whether the last property is declared as an optional.
+        /// Whether the last property is declared as optional.
         var isOptional = false
 
         static let itself = Path(names: [])
@@ -30,7 +30,7 @@ final class KeyPathRecorder {
     /// A read of a property of the object at an index on the path.
     private struct Read {
         let place: Int
-        /// The declarations of the property, of which a class may have several.
+        /// The declarations of the property; a class may have several.
         let declarations: [any ManagedDeclaration]
         let object: ManagedObject
     }
@@ -44,7 +44,7 @@ final class KeyPathRecorder {
     /// Returns the property names of a key path.
     ///
     /// Throws `usage` if the key path reads anything but `@Managed` properties and, at its end, an
-    /// `id`. Cost: some tens of microseconds the first time, a table lookup after that.
+    /// `id`. Cost: tens of microseconds for the first call with a key path, then a table lookup.
     static func path<Root>(of keyPath: PartialKeyPath<Root>) throws(TandemError) -> Path {
         if let known = KeyPathCache[keyPath] { return known }
         let found = try trace(keyPath)
@@ -88,7 +88,7 @@ final class KeyPathRecorder {
         return object
     }
 
-    /// Records a read of a property of the object at an index on the path.
+    /// Records that a property of the object at this index on the path was read.
     fileprivate func record(_ property: CompiledProperty, at place: Int) {
         let object = objects[place]
         let declarations = TracedObject.declarations(of: object)[property.name] ?? []

@@ -7,7 +7,8 @@ public import TandemModel
 ///     @Managed("players") var players: Set<Player>
 ///     @Managed("lineup") var lineup: [Player]             // of an ordered relationship
 ///
-/// If the store has no value, a non-optional type reads as its zero: 0, "", false, or the epoch.
+/// If the store has no value, a non-optional property returns a zero value: 0, "", false, or the
+/// epoch.
 @propertyWrapper
 public struct Managed<Value: ManagedValue> {
     @usableFromInline let name: String

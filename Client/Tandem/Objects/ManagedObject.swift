@@ -52,7 +52,7 @@ open class ManagedObject: Observable {
         !state.isInserted && !record.isDeleted && !record.pending.isEmpty
     }
 
-    /// Whether the object was deleted from the store, or will be by the next save.
+    /// Whether the object was deleted from the store, or will be deleted by the next save.
     public var isDeleted: Bool { state.isDeleted }
 
     /// Whether the values have to be loaded when they are first read.
@@ -403,7 +403,7 @@ extension ManagedObject: Hashable, Identifiable {
 
 // Implements `debugDescription`, because `description` is a common attribute name.
 extension ManagedObject: CustomDebugStringConvertible {
-    /// The id and the values that the context has loaded, as `print` shows them.
+    /// The object's id and the values that the context has loaded, as printed by `print`.
     ///
     ///     Team/33 (name: "Cameroon", wins: 3, zone: null)
     ///     Team/34 (not loaded)

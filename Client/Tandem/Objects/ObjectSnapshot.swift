@@ -11,7 +11,7 @@ public struct ObjectSnapshot: Hashable, Sendable {
     /// The members of to-many relationships by name, if they were requested.
     public var members: [String: [ObjectID]] = [:]
 
-    /// Returns a value by name, or null if there is none.
+    /// Returns the value with this name, or null if there is none.
     public subscript(property: String) -> Value { values[property] ?? .null }
 }
 

@@ -115,7 +115,7 @@ final class ObservedProperties: Observable, Sendable {
     private let probe: Probe
     private let probePath: any KeyPath<ObservedProperties, Bool> & Sendable
 
-    /// The link of the objects' context, which checks the isolation of reads in debug builds.
+    /// The link to the objects' context, which checks the isolation of reads in debug builds.
     let link: ContextLink
 
     init(_ link: ContextLink) {

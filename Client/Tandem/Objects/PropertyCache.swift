@@ -125,8 +125,8 @@ final class PropertyCache {
 /// The name or key path of a property in a program's source, for one read.
 ///
 /// A name is the sixteen bytes of a string's representation (not of its text), or the address of a
-/// key path. No string has the bytes of such an address. A name is valid only while its creator
-/// retains the string or key path.
+/// key path. No string is represented by the bytes of such an address. A name is valid only while
+/// its creator retains the string or key path.
 public struct ManagedName: Sendable, BitwiseCopyable, Equatable {
     @usableFromInline let low: UInt64
     @usableFromInline let high: UInt64

@@ -13,7 +13,7 @@ public import TandemModel
 ///     }
 ///
 /// A reader has the ``Managed`` properties of the class `Object` as members: attributes return
-/// their values, relationships return readers of their targets. The values always equal the
+/// their values, and relationships return readers of their targets. The values always equal the
 /// object's values, including pending edits, and reads are observed like reads of the object.
 /// Reading a property that is not declared with `@Managed` traps; read it from the ``object``.
 ///
@@ -186,7 +186,7 @@ extension RowReader {
     @usableFromInline
     func read<Content: AttributeConvertible>(_ attribute: KeyPath<Object, Content?>) -> Content? {
         guard let end = end(of: attribute) else { return nil }
-        // A path such as `\.team?.name` is optional, whatever its last property is.
+        // A path such as `\.team?.name` is optional even if its last property is not.
         guard end.isOptional else { return content(of: end) }
         if case .some(let content) = Content.inPlace(RowAttribute(end.source, end.key)) {
             return content

@@ -16,7 +16,7 @@ final class RowsAnswer {
     let objects: StoredObjects
     /// The model of the rows.
     let model: CompiledModel
-    /// The context's reposition count at the time of the answer.
+    /// The context's reposition count when the answer arrived.
     private let repositionCount: Int
     /// The total number of rows, including those of later chunks.
     let count: Int
@@ -37,7 +37,7 @@ final class RowsAnswer {
         (self.repositionCount, self.count) = (repositionCount, count)
     }
 
-    /// Returns the answer with the rows of its next chunk.
+    /// Returns a copy of the answer with the rows of its next chunk.
     func chunk(_ objects: StoredObjects) -> RowsAnswer {
         RowsAnswer(
             context, records, objects, model, repositionCount: repositionCount, count: count)
@@ -108,7 +108,7 @@ final class RowsAnswer {
         return type(of: reference).init(binding: ObjectBinding(context: nil, record: record))
     }
 
-    /// Returns the objects of the rows from an index on, as faults if they aren't loaded.
+    /// Returns the objects of the rows from this index on, as faults if they aren't loaded.
     ///
     /// Used if the context has moved since the answer was read.
     func objects(from start: Int) throws(TandemError) -> [ManagedObject] {
