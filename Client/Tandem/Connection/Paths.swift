@@ -74,10 +74,11 @@ public struct ClientLimits: Hashable, Sendable {
     public var connectMilliseconds: UInt64 = 5_000
     /// The milliseconds for which a first connection is retried if no daemon listens.
     ///
-    /// The time is limited to ``connectMilliseconds``. The default bridges the start of a daemon,
-    /// and blocks the main thread only briefly. With 0, the first failed attempt is reported, as in
-    /// ``PersistentContainer/open(model:socket:name:author:transport:limits:)``; the container
-    /// still waits for a busy daemon. Attempts are logged with `TANDEM_DEBUG=connect`.
+    /// The time is limited to ``connectMilliseconds``. The default suffices for a daemon that is
+    /// just starting, and blocks the main thread only briefly. With 0, the first failed attempt is
+    /// reported, as in ``PersistentContainer/open(model:socket:name:author:transport:limits:)``;
+    /// the container still waits for a busy daemon. Attempts are logged with
+    /// `TANDEM_DEBUG=connect`.
     public var absentMilliseconds: UInt64 = 1_000
     /// The number of object numbers leased with the connection; nil lets the daemon decide.
     ///

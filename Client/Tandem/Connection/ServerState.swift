@@ -27,11 +27,11 @@ public struct ConnectionEvent: Hashable, Sendable {
         case lost
         /// The connection was restored; waiting requests are sent.
         case restored
-        /// The daemon refuses saves, for the event's reason; reads and deliveries continue.
+        /// The daemon refuses saves (``ConnectionEvent/reason``); reads and deliveries continue.
         case readOnly
         /// The daemon accepts saves again.
         case writable
-        /// A context could not merge saves by others, for the event's reason; it retries or
+        /// A context could not merge saves by others (``ConnectionEvent/reason``); it retries or
         /// reloads.
         case mergeFailed
     }

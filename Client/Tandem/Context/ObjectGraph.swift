@@ -98,8 +98,8 @@ final class ObjectGraph: StatefulPart {
     /// Whether the context has a row of the object.
     func hasRow(_ number: ObjectNumber) -> Bool { records[number]?.row != nil }
 
-    /// Stores a row that is valid at the context's position, unless the context already has the
-    /// row.
+    /// Stores a row that is valid at the context's position, unless the context already has a row
+    /// of the object.
     func storeRow(_ object: ObjectReference, _ row: Row, version: UInt64?) {
         let record = record(object)
         guard record.row == nil, let version else { return }

@@ -24,7 +24,7 @@ final class PropertyCache {
     private static let limit = 256
     private static let empty = Place(name: ManagedName(""), entity: nil, slot: 0, column: nil)
 
-    /// Records which properties are read; while a probe is set, nothing is cached.
+    /// The probe that records which properties are read; while it is set, nothing is cached.
     var probe: KeyPathProbe?
     /// The names, key paths and entities in the cache, retained so that their identities stay
     /// unique.
