@@ -22,14 +22,14 @@ public struct BatchDeleteRequest: Hashable, Sendable {
     /// Creates a request that deletes all objects of a class.
     public init<Object: ManagedEntity>(_ type: Object.Type) { self.init(FetchRequest(type)) }
 
-    /// Creates a request that deletes the objects of a class matching a condition on key paths.
+    /// Creates a request that deletes the objects of a class that match a condition on key paths.
     public init<Object: ManagedEntity>(
         _ type: Object.Type, where condition: TypedPredicate<Object>
     ) {
         self.init(FetchRequest(type, where: condition))
     }
 
-    /// Creates a request that deletes the objects of a class matching a condition in any form.
+    /// Creates a request that deletes the objects of a class that match a condition in any form.
     public init<Object: ManagedEntity, Condition: PredicateSource>(
         _ type: Object.Type, where condition: Condition
     ) where Condition.Evaluation == (Object) throws -> Bool {
@@ -56,14 +56,14 @@ public struct BatchUpdateRequest: Hashable, Sendable {
         self.values = values
     }
 
-    /// Creates a request that updates the objects of a class matching a condition on key paths.
+    /// Creates a request that updates the objects of a class that match a condition on key paths.
     public init<Object: ManagedEntity>(
         _ type: Object.Type, where condition: TypedPredicate<Object>, set values: BatchValues
     ) {
         self.init(FetchRequest(type, where: condition), set: values)
     }
 
-    /// Creates a request that updates the objects of a class matching a condition in any form.
+    /// Creates a request that updates the objects of a class that match a condition in any form.
     public init<Object: ManagedEntity, Condition: PredicateSource>(
         _ type: Object.Type, where condition: Condition, set values: BatchValues
     ) where Condition.Evaluation == (Object) throws -> Bool {

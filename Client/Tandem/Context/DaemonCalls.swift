@@ -5,8 +5,8 @@ import TandemWire
 ///
 /// Each operation of a context is a single async function, which receives this value. The blocking
 /// form of the operation runs the same function on the calling thread
-/// (``ContextPart/blocking(_:)``): with ``Waiting/blocking`` the methods of this type
-/// block the thread instead of suspending the function.
+/// (``ContextPart/blocking(_:)``). With ``Waiting/blocking``, the methods of this type block the
+/// thread instead of suspending the function.
 struct DaemonCalls {
     enum Waiting {
         /// Blocks the calling thread.

@@ -68,7 +68,7 @@ struct MergeApplier: ContextPart {
         participants.deliver()
     }
 
-    /// Publishes the saves of a group that were not reported before.
+    /// Publishes those saves of a group that were not reported before.
     private func publishSaves(of group: MergedGroup) {
         let payloads = family.payloads
         guard let session, payloads.hasListeners else { return }

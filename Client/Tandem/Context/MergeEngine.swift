@@ -6,7 +6,7 @@ import TandemWire
 struct MergeEngine: ContextPart {
     let context: ManagedObjectContext
 
-    /// Merges everything up to a position as one group.
+    /// Merges all transactions up to a position as one group.
     func merge(through target: UInt64, _ calls: DaemonCalls) async throws {
         if let parent { return try await parent.merger.merge(through: target, calls) }
         if family.pin != nil { return try await pins.mergePinned(through: target, calls) }

@@ -172,8 +172,9 @@ struct PinMover: ContextPart {
 
     /// Returns whether the context and its verdict queries are unchanged since a move began.
     ///
-    /// Reads at a pin do not change the position, but meanwhile a list may have been fetched with a
-    /// different request, or objects may have been read whose changes the group lacks.
+    /// Reads at a pin do not change the position. In the meantime, however, a list may have been
+    /// fetched with a different request, or a read may have loaded objects whose changes the group
+    /// lacks.
     func isStillValid(_ move: Repositioning) -> Bool {
         guard merged == move.start, family.pin === move.pin else { return false }
         if move.target == move.start { return true }

@@ -11,8 +11,8 @@ import TandemModel
 ///
 /// - A registrar hashes a key path only while reads are being observed. `isTracking` passes the
 ///   registrar a key path that records whether it is hashed.
-/// - A registrar keeps the key paths of an observation until it fires or ends. Each key path owns a
-///   `Token`, which removes the property from the table when it is freed.
+/// - A registrar keeps the key paths of an observation until the observation fires or ends. Each
+///   key path owns a `Token`, which removes the property from the table when the token is freed.
 ///
 /// An observation that never fires keeps its tokens as long as the context lives, but no objects.
 final class ObservedProperties: Observable, Sendable {
