@@ -7,7 +7,7 @@ import TandemWire
 ///     let rows = FileHandle.standardInput.bytes.lines.map { BatchValues(["name": .string($0)]) }
 ///     try await context.execute(AsyncBatchInsertRequest(entity: "Team", rows: rows))
 ///
-/// At most 2,001 rows are held at a time: two chunks and one row.
+/// At most 2,001 rows are held in memory at a time: two chunks and one row.
 public struct AsyncBatchInsertRequest<Rows: AsyncSequence> where Rows.Element == BatchValues {
     /// The entity's name.
     public var entity: String

@@ -5,17 +5,17 @@ import TandemWire
 /// The state of a running batch insert: the rows of its next chunks, and its progress.
 ///
 /// While the daemon inserts one chunk, the next chunk is filled and sent, so that neither side
-/// waits for the other. At most two chunks and one row are held, whatever the length of the
-/// sequence. Rows that the daemon already has from an earlier attempt are skipped as they arrive;
-/// their hash has to match.
+/// waits for the other. At most two chunks and one row are held in memory, whatever the length of
+/// the sequence. Rows that the daemon already has from an earlier attempt are skipped as they
+/// arrive; their hash has to match.
 ///
 /// State:
 /// - `rows`: the rows that have arrived but are not known to be inserted, each with the hash of all
 ///   rows up to it.
-/// - `sent`, `inFlight`: the number of those rows that were sent, and the promises of the answers
-///   to their chunks.
+/// - `sent`, `inFlight`: the number of sent rows among these, and the promises of the answers to
+///   their chunks.
 /// - `cut`: the end of the chunk after the sent rows, or nil while the chunk may still grow.
-/// - `known`: the daemon's progress, while it is ahead of the rows that have arrived here.
+/// - `known`: the daemon's progress, while it is ahead of the rows that have arrived at the sender.
 final class BatchInsertSender {
     private let order: BatchInsertOrder
     private var rows: [InsertRow] = []
@@ -29,7 +29,7 @@ final class BatchInsertSender {
     /// The number of consecutive chunks that failed because the model had changed.
     var modelAttempts = 0
     private var known: BatchPrefix?
-    /// The rows that arrived; their number includes rejected ones.
+    /// The rows that have arrived; their number includes rejected rows.
     private var arrived: BatchPrefix
     /// The inserted rows.
     private var inserted: BatchPrefix
@@ -88,14 +88,14 @@ final class BatchInsertSender {
     /// The number of rows held.
     var heldRows: Int { rows.count }
 
-    /// The number of rows that the daemon has, from this attempt or an earlier one.
+    /// The number of rows that the daemon has inserted, in this attempt or an earlier one.
     var knownRows: Int { known?.rows ?? count }
 
     // MARK: Rows
 
     /// Adds the next row.
     ///
-    /// Throws `usage` if the rows differ from those of an earlier attempt.
+    /// Throws `usage` if the rows differ from the rows of an earlier attempt.
     func add(_ values: BatchValues) throws(TandemError) {
         arrived.hash = values.hash(after: arrived.hash)
         let row = InsertRow(
@@ -115,7 +115,7 @@ final class BatchInsertSender {
         if cut == nil, sent < rows.count { cut = rows.count }
     }
 
-    /// Adds a row to the chunk being filled, or ends the chunk before it if the row does not fit.
+    /// Adds a row to the chunk being filled, or ends that chunk if the row does not fit.
     private func addToChunk(_ index: Int) {
         guard cut == nil else { return }
         let isFull =
@@ -130,7 +130,7 @@ final class BatchInsertSender {
         if isExhausted, cut == nil, sent < rows.count { cut = rows.count }
     }
 
-    /// Skips a row that the daemon has.
+    /// Skips a row that the daemon already has.
     private func skip(
         _ row: InsertRow, _ known: BatchPrefix
     ) throws(TandemError) {
@@ -148,7 +148,8 @@ final class BatchInsertSender {
 
     // MARK: Messages
 
-    /// Returns the next chunk for a model, up to the first row that does not fit the model.
+    /// Returns the next chunk, encoded for a model, up to the first row that does not fit the
+    /// model.
     ///
     /// The second element of the result is the error of that row, or nil if all rows fit.
     func message(_ model: CompiledModel) throws(TandemError) -> (BatchInsert, BatchRefusal?) {
@@ -206,7 +207,7 @@ final class BatchInsertSender {
     /// Records the daemon's answer to a chunk.
     ///
     /// Throws the error that the answer contains. Also throws `unknownOutcome` if the daemon has
-    /// fewer rows than before, and `usage` if it has other rows.
+    /// fewer rows than before, and `usage` if it has different rows.
     func handle(_ answer: BatchInsertAnswer) throws(TandemError) {
         mustQueryProgress = false
         let reached = Int(clamping: answer.rows)
@@ -224,7 +225,7 @@ final class BatchInsertSender {
         if let error = answer.failure { throw failure(error, at: answer.failedRow) }
     }
 
-    /// Removes the first rows, which are inserted now.
+    /// Removes the first rows, which have been inserted.
     private func drop(_ dropped: Int) {
         guard dropped > 0 else { return }
         inserted = BatchPrefix(rows: count + dropped, hash: rows[dropped - 1].hash)
@@ -273,7 +274,7 @@ final class BatchInsertSender {
         return true
     }
 
-    /// Returns the error with the row's index among all rows.
+    /// Returns the error, extended by the row's index among all rows.
     func failure(_ error: TandemError, at row: UInt64?) -> TandemError {
         guard let row else { return error }
         let index = Int(clamping: row) - count
@@ -288,7 +289,8 @@ final class BatchInsertSender {
 /// Rejected rows in ascending order, by their index among all rows, from 0.
 typealias BatchRefusals = [(row: Int, error: TandemError)]
 
-/// The object numbers for rows, if they are inserted, by the row's index among all rows, from 0.
+/// The object numbers that rows get if they are inserted, by the row's index among all rows, from
+/// 0.
 typealias BatchNumbers = [(row: Int, number: ObjectNumber)]
 
 /// A row of a batch insert that has not been confirmed as inserted.

@@ -6,7 +6,7 @@ import TandemWire
 struct BatchOperations: ContextPart {
     let context: ManagedObjectContext
 
-    /// Returns a batch that deletes or updates the objects of a request.
+    /// Returns a batch that deletes or updates the objects that a request selects.
     func order(
         _ request: FetchDescriptor, _ values: BatchValues?, _ id: [UInt8]?, _ author: String?
     ) -> BatchDescription {
@@ -50,7 +50,7 @@ struct BatchOperations: ContextPart {
         }
     }
 
-    /// Creates the state of a batch insert that has yet to begin.
+    /// Creates the state of a batch insert that has not begun.
     private func inserting(
         _ entity: String, _ policy: MergePolicy, _ id: [UInt8], mayBeRepeat: Bool,
         _ author: String?, refusing: ((BatchRefusals) throws -> Void)? = nil,
@@ -131,7 +131,7 @@ struct BatchOperations: ContextPart {
         do {
             try await insert(request.rows, work)
         } catch {
-            // Chunks in flight when the sequence threw are inserted as well.
+            // Chunks that were in flight when the sequence threw an error are inserted as well.
             await suspendingCalls.receiveAll(of: work)
             // A failure to merge is ignored: the original error is reported.
             _ = try? await finish(work, error as? TandemError ?? TandemError(.usage, "\(error)"))

@@ -1,7 +1,7 @@
 public import TandemModel
 import TandemQuery
 
-/// A request to delete all objects of a fetch request, in the daemon.
+/// A request to delete all objects that a fetch request selects, in the daemon.
 ///
 ///     let result = try context.execute(BatchDeleteRequest(Team.self, where: \.wins < 1))
 ///
@@ -14,7 +14,7 @@ public struct BatchDeleteRequest: Hashable, Sendable {
     /// The request that selects the objects.
     public var fetchRequest: FetchRequest<ManagedObject>
 
-    /// Creates a request that deletes the objects of a fetch request.
+    /// Creates a request that deletes the objects that a fetch request selects.
     public init<Object: ManagedObject>(_ fetchRequest: FetchRequest<Object>) {
         self.fetchRequest = fetchRequest.untyped
     }
@@ -37,7 +37,7 @@ public struct BatchDeleteRequest: Hashable, Sendable {
     }
 }
 
-/// A request to set the same values in all objects of a fetch request, in the daemon; see
+/// A request to set the same values in all objects that a fetch request selects, in the daemon; see
 /// ``BatchDeleteRequest``.
 ///
 ///     try context.execute(
@@ -48,7 +48,7 @@ public struct BatchUpdateRequest: Hashable, Sendable {
     /// The values to set: attributes and to-one relationships, none larger than 64 KiB.
     public var values: BatchValues
 
-    /// Creates a request that updates the objects of a fetch request.
+    /// Creates a request that updates the objects that a fetch request selects.
     public init<Object: ManagedObject>(
         _ fetchRequest: FetchRequest<Object>, set values: BatchValues
     ) {
@@ -77,9 +77,9 @@ public struct BatchUpdateRequest: Hashable, Sendable {
 ///     let rows = lines.lazy.map { BatchValues(["name": .string($0)]) }
 ///     try context.execute(BatchInsertRequest(entity: "Team", rows: rows))
 ///
-/// Rows are read from the sequence while they are sent, at most 1,000 or about a MiB at a time. The
-/// daemon inserts them in transactions interleaved with other saves, so the batch as a whole is not
-/// atomic. A row can't refer to another row of the batch, which has no id yet.
+/// Rows are read from the sequence as they are sent, in chunks of at most 1,000 rows or about 1
+/// MiB. The daemon inserts them in transactions interleaved with other saves, so the batch as a
+/// whole is not atomic. A row can't refer to another row of the batch, which has no id yet.
 public struct BatchInsertRequest<Rows: Sequence> where Rows.Element == BatchValues {
     /// The entity's name.
     public var entity: String

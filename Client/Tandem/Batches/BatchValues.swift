@@ -10,7 +10,7 @@ public struct BatchValues: Hashable, Sendable, ExpressibleByDictionaryLiteral {
     public var attributes: [String: TandemModel.Value]
     /// The targets of relationships; a to-one relationship has one target or none.
     public var objects: [String: [ObjectID]]
-    /// Identifies a row when a batch insert is repeated, in place of the values, which may have
+    /// The bytes that identify a row if a batch insert is repeated, because the values may have
     /// changed.
     package var identity: [UInt8]?
 

@@ -2,7 +2,7 @@ import TandemModel
 import TandemWire
 
 extension DaemonCalls {
-    /// Inserts the rows of a sequence, chunk after chunk, to its end.
+    /// Inserts all rows of a sequence, chunk after chunk.
     func insert(
         _ work: BatchInsertSender, _ next: () -> BatchValues?
     ) async throws -> BatchResult {
@@ -39,8 +39,8 @@ extension DaemonCalls {
     /// Waits for the answer to the first chunk in flight.
     ///
     /// If that chunk was not inserted completely, the daemon has not begun any chunk sent after it.
-    /// Their answers are awaited and ignored. The batch continues without the rejected rows, or
-    /// under the current model.
+    /// The answers to those chunks are awaited and ignored. The batch continues without the
+    /// rejected rows, or under the current model.
     private func receiveAnswer(of work: BatchInsertSender) async throws {
         guard let reply = work.dequeueReply() else { return }
         var refused: [BatchRefusal] = []
@@ -80,7 +80,7 @@ extension Connection {
         try batchResult(work.position ?? 0, work.count)
     }
 
-    /// Returns the error with the result of the rows inserted before.
+    /// Returns the error, together with the result for the rows inserted before it.
     func failure(_ error: TandemError, of work: BatchInsertSender) -> TandemError {
         guard work.count > 0, let done = try? result(work) else { return error }
         return error.after(done)

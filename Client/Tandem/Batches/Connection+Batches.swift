@@ -78,7 +78,7 @@ extension Connection {
         return result
     }
 
-    /// Returns a result with `count` objects, up to a position number of this log.
+    /// Returns a result with `count` objects, up to a position in this log.
     func batchResult(_ number: UInt64, _ count: Int) throws(TandemError) -> BatchResult {
         guard let session = knownSession else {
             throw TandemError(.disconnected, "there is no connection to the daemon; try again")

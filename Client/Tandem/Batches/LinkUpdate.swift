@@ -1,7 +1,7 @@
 package import TandemModel
 import TandemWire
 
-/// Links that a save sets in one object, without loading that object into a context.
+/// The links that a save sets in one object, without loading the object into a context.
 package struct LinkUpdate {
     /// The object, which has to exist.
     package let object: ObjectID

@@ -17,7 +17,7 @@ final class ChangeTable: Sendable {
     /// The object numbers of `all`, in the same order.
     private let numbers: [ObjectNumber]
 
-    /// Creates a table of changes, each of a different object.
+    /// Creates a table of changes, each to a different object.
     init(_ changes: [Change]) {
         let all =
             ChangeTable.isSorted(changes)
@@ -50,10 +50,10 @@ final class ChangeTable: Sendable {
         return true
     }
 
-    /// Returns the change of an object, or nil if it did not change.
+    /// Returns the change to an object, or nil if the object did not change.
     subscript(number: ObjectNumber) -> Change? { index(of: number).map { all[$0] } }
 
-    /// Returns the tag of the objects of a slice.
+    /// Returns the entity tag shared by the objects in a slice.
     func tag(of part: Range<Int>) -> EntityTag { all[part.lowerBound].object.tag }
 
     /// Returns the index of an object's change in `all`, or nil if the object did not change.

@@ -8,21 +8,21 @@ struct MergedGroup: Sendable {
     var to: UInt64
     /// The original transactions, limited to the connection's interests.
     var transactions: [Transaction]
-    /// The net change of every object.
+    /// The net change to each object.
     let table: ChangeTable
     /// The position at which each row was last written, including rows without a net change.
     var versions: RowVersions
     /// Whether the stream was interrupted or the model replaced, so that all loaded data is
     /// invalid.
     var isRestart = false
-    /// Whether the group belongs to another log or epoch than the saves reported before.
+    /// Whether the group belongs to a different log or epoch than the saves reported before.
     var isOtherLog = false
     /// The position that the context leaves if it moves back; nil otherwise.
     var left: UInt64?
     /// The saves that a restart skipped, if any.
     var missed: SaveGap?
 
-    /// Creates a group with the net effect of transactions, all of one model.
+    /// Creates a group with the net effect of transactions, which must share a model.
     ///
     /// Cost: linear in the number of changes, plus a sort of the changed objects if there are
     /// several transactions.
@@ -46,15 +46,15 @@ struct MergedGroup: Sendable {
         table = transactions.isEmpty ? .empty : ChangeTable(NetEffect.fold(transactions, model))
     }
 
-    /// The net change of every object, by entity tag, then number.
+    /// The net change to each object, by entity tag, then number.
     var changes: [Change] { table.all }
 
-    /// Creates a group that undoes transactions, all of one model.
+    /// Creates a group that undoes transactions, which must share a model.
     ///
     /// It moves a context from the position of the last transaction to the position before the
     /// first. The journal does not record the positions at which the restored rows were written.
-    /// They get the version `to`, which is at least the true version, and lower than the version of
-    /// every later change.
+    /// These rows get the version `to`, which is not lower than the true version, and lower than
+    /// the version of every later change.
     init(undoing transactions: [Transaction], from left: UInt64, to: UInt64, model: CompiledModel) {
         from = to
         self.to = to
@@ -120,14 +120,14 @@ enum NetEffect {
     /// The combined change of an object so far.
     ///
     /// Its links are stored in a dictionary outside the change, so that the cost per link does not
-    /// depend on their number.
+    /// depend on the number of links.
     private struct Net {
         struct End: Hashable {
             var slot: Int
             var target: ObjectReference
         }
 
-        /// The net change of a link: a removal if the link existed before, and an addition if it
+        /// The net change to a link: a removal if the link existed before, and an addition if it
         /// exists after.
         struct LinkChangePair {
             var before: LinkChange?
@@ -195,8 +195,8 @@ enum NetEffect {
         return left.sorted { ($0.object.tag, $0.object.number) < ($1.object.tag, $1.object.number) }
     }
 
-    /// Combines two consecutive changes apart from links; returns nil for an insert followed by a
-    /// delete.
+    /// Combines two consecutive changes, except for their links; returns nil for an insert followed
+    /// by a delete.
     private static func join(_ a: Change, _ b: Change, _ entity: CompiledEntity) -> Change? {
         if a.kind == .insert, b.kind == .delete { return nil }
         var result = b
@@ -224,7 +224,7 @@ enum NetEffect {
         return (a + b.filter { !known.contains($0.slot) }).sorted { $0.slot < $1.slot }
     }
 
-    /// Returns a change without values that are the same as before, or nil if nothing is left.
+    /// Returns a change without its unchanged values, or nil if nothing is left.
     private static func reduced(_ change: Change, _ model: CompiledModel) -> Change? {
         guard let entity = model.entity(tagged: change.object.tag) else { return nil }
         var result = change

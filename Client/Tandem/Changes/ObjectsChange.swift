@@ -18,16 +18,15 @@ public struct ObjectsChange: Hashable, Sendable {
         public var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
     }
 
-    /// The position up to which the context has merged, or nil before its first use.
+    /// The position up to which the context has merged, or nil before the context's first use.
     public var position: Position?
     /// Objects that appeared: created in this context, inserted by others, or restored by undo.
     public var inserted: Set<ObjectID> = []
     /// Objects that were edited in this context.
     public var updated: Set<ObjectID> = []
-    /// Objects that the context knew and that are deleted, or will be by the next save.
+    /// Known objects that were deleted, or will be deleted by the next save.
     public var deleted: Set<ObjectID> = []
-    /// Objects that the context knew and that others changed, that became faults, or whose edits
-    /// were dropped.
+    /// Known objects that others changed, that became faults, or whose edits were dropped.
     public var refreshed: Set<ObjectID> = []
     /// All objects that the context knew when it discarded its data: by `reset`, or by a restart.
     public var invalidated: Set<ObjectID> = []
@@ -41,7 +40,8 @@ public struct ObjectsChange: Hashable, Sendable {
     }
 }
 
-/// An observer of a context's object changes; it ends when it is released, or with ``cancel()``.
+/// An observer of a context's object changes; the observation ends when this object is released, or
+/// with ``cancel()``.
 public final class ObjectsObservation {
     private(set) var handler: ((ObjectsChange) -> Void)?
 

@@ -7,7 +7,7 @@ import TandemModel
 struct RowVersions: Sendable {
     /// The position of the single transaction, whose changes are in `written`.
     ///
-    /// Both are unused for several transactions.
+    /// Both properties are unused if there are several transactions.
     private var position: UInt64 = 0
     private var written = ChangeTable.empty
     /// The versions that do not follow from the single transaction.

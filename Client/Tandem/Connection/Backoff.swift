@@ -1,4 +1,4 @@
-/// The delay before the next connection attempt: doubles, with jitter, up to a bound.
+/// The delay before the next connection attempt, which doubles up to a bound, with jitter.
 struct Backoff {
     private let first: UInt64
     private let longest: UInt64
@@ -10,7 +10,7 @@ struct Backoff {
         current = first
     }
 
-    /// Returns the next delay in milliseconds, between half and all of the current bound.
+    /// Returns the next delay in milliseconds, between half the current bound and the bound.
     mutating func next(using random: inout some RandomNumberGenerator) -> UInt64 {
         defer { current = current > longest / 2 ? longest : current * 2 }
         return UInt64.random(in: current / 2...current, using: &random)

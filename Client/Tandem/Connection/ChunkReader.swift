@@ -4,26 +4,26 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// Hands the chunks of an answer to a consumer as they arrive, so that the consumer can start
-/// before the last chunk.
+/// Hands the chunks of an answer to a consumer as they arrive, so that the consumer need not wait
+/// for the last chunk.
 ///
 /// A caller passes a chunk reader with its request. The caller receives the answer's head like any
 /// answer, and the chunks from the reader: rows, or placements of a list's objects. The thread that
-/// reads the socket adds the chunks. A reader that was released accepts no chunks. An answer that
-/// arrives in one message does not affect the reader.
+/// reads the socket adds the chunks. A released reader accepts no chunks. An answer that arrives in
+/// one message does not affect the reader.
 final class ChunkReader: Sendable {
     private struct Guarded {
         /// The chunks that have arrived but have not been consumed.
         var chunks: Deque<FetchedChunk> = []
-        /// The number of objects still to come; nil if no chunked answer has begun or the answer
-        /// was discarded.
+        /// The number of objects that have not arrived yet; nil if no chunked answer has begun or
+        /// the answer was discarded.
         var left: Int?
-        /// The head of a list answer, which defines what the placements of its chunks may refer to;
+        /// The head of a list answer, which limits what the placements in its chunks may refer to;
         /// nil if the chunks contain rows.
         var places: ListPlacements?
         /// The error that ended the answer early.
         var error: TandemError?
-        /// Whether that error was the loss of the connection.
+        /// Whether the error was the loss of the connection.
         var isLost = false
         /// The promise awaited by the consumer of the next chunk.
         var waiter: ReplyPromise<Void>?

@@ -19,7 +19,7 @@ struct ReceivedBatch {
     var event: ConnectionEvent?
     /// Changes between writable and read-only.
     var readOnlyEvents: [ConnectionEvent] = []
-    /// The model that took effect, if it differs from the last one.
+    /// The model that took effect, if it differs from the previous one.
     var model: (hash: StableHash, position: Position)?
 }
 
@@ -30,7 +30,7 @@ extension ReceivedBatch {
 }
 
 extension Connection {
-    /// Sends the hello on a new socket, with the position to resume at.
+    /// Sends the hello on a new socket, with the position at which to resume.
     func greet(on inbound: InboundReader) throws(TandemError) {
         try state.withLock { state throws(TandemError) in
             state.io.inbound = inbound
@@ -180,7 +180,7 @@ extension Connection {
             let (isResumed, cursor) = try state.welcomed(welcome, installsModel: installs)
             received.isInterrupted = before != nil && !isResumed
             if !isResumed { state.ring.restart(at: welcome.position) }
-            // Positions of another log or epoch can't be compared.
+            // Positions in a different log or epoch can't be compared.
             if before?.log != welcome.log || before?.epoch != welcome.epoch {
                 state.pins.releaseAll()
             }
@@ -332,7 +332,7 @@ extension Connection {
         state.session.map { ConnectionEvent(state: kind, position: $0.position($0.position)) }
     }
 
-    /// Returns the milliseconds until the earliest deadline; -1 if nothing waits.
+    /// Returns the milliseconds until the earliest deadline; -1 if there is none.
     func timeout() -> Int32 {
         let next = state.withLock { $0.phase == .ready ? $0.nextDeadline : $0.nextEnd(limits) ?? 0 }
         guard let next else { return -1 }
@@ -340,7 +340,7 @@ extension Connection {
         return next <= now ? (next == 0 ? 100 : 0) : Int32(clamping: (next - now) / 1_000_000 + 1)
     }
 
-    /// Fails the requests and callers whose deadline has passed.
+    /// Fails the requests and callers whose deadlines have passed.
     func expire() {
         let now = clock.monotonicNanoseconds
         let (late, reason) = state.withLock { state in

@@ -4,8 +4,8 @@ import TandemWire
 
 /// One socket to the daemon, and the thread that reads it.
 ///
-/// Each request is written by the thread that makes it. The connection is made at the first use. If
-/// it is lost, it resumes at the last position and sends requests again; saves keep their ids.
+/// Each request is written by the thread that makes it. The connection is made at the first use.
+/// After a loss, it resumes at the last position and sends requests again; saves keep their ids.
 final class Connection: Sendable {
     let transport: Transport
     let author: String
@@ -56,7 +56,7 @@ final class Connection: Sendable {
 
     /// Returns the session; blocks until there is a connection.
     ///
-    /// With `isPatient` false, throws the error of the first failed attempt to connect.
+    /// If `isPatient` is false, throws the error of the first failed attempt to connect.
     func session(isPatient: Bool = true) throws(TandemError) -> ServerState {
         try requestSession(isPatient).wait(with: semaphores).get()
     }
@@ -66,13 +66,13 @@ final class Connection: Sendable {
         try await requestSession(isPatient).value().get()
     }
 
-    /// The session as last known; nil before the first connection.
+    /// The last known session; nil before the first connection.
     var knownSession: ServerState? { state.withLock { $0.session } }
     /// The generation of the last known session.
     var knownGeneration: Int? { state.withLock { $0.session?.generation } }
 
-    /// Returns a promise of the session, which fails at the first failed attempt unless
-    /// `isPatient`.
+    /// Returns a promise of the session; it fails at the first failed attempt unless `isPatient` is
+    /// true.
     func requestSession(_ isPatient: Bool) -> ReplyPromise<ServerState> {
         let reply = ReplyPromise<ServerState>()
         let deadline = deadline(after: limits.connectMilliseconds)
@@ -90,7 +90,7 @@ final class Connection: Sendable {
 
     // MARK: Requests
 
-    /// Sends a request and blocks until its answer arrives, or only the head if `chunks` is given.
+    /// Sends a request and blocks until the answer, or its head if `chunks` is given, arrives.
     func answer(
         _ message: ClientMessage, into chunks: ChunkReader? = nil, at position: Position? = nil
     ) -> Result<DaemonMessage, TandemError> {
@@ -99,8 +99,8 @@ final class Connection: Sendable {
 
     /// Blocks until the answer to a sent request arrives.
     ///
-    /// With `spins`, the thread polls without sleeping if recent answers arrived quickly. Saves
-    /// don't spin, because they wait for the disk.
+    /// If `spins` is true, the thread polls without sleeping if recent answers arrived quickly.
+    /// Saves don't spin, because they wait for the disk.
     func answer<Answer>(
         of reply: ReplyPromise<Answer>, spins: Bool = false
     ) -> Result<Answer, TandemError> {
@@ -169,8 +169,8 @@ final class Connection: Sendable {
 
     /// Sends a request; to get the answer, read on this thread or call ``listen()``.
     ///
-    /// With a position, the request fails with `historyExpired` once the daemon has another log or
-    /// epoch than the position, also if it is sent again after a reconnection.
+    /// If a position is given, the request fails with `historyExpired` once the daemon's log or
+    /// epoch differs from the position's, even if it is sent again after a reconnection.
     func send(
         _ message: ClientMessage, into chunks: ChunkReader? = nil, at position: Position? = nil
     ) -> ReplyPromise<DaemonMessage> {
@@ -205,7 +205,7 @@ final class Connection: Sendable {
 
     // MARK: Transactions
 
-    /// The transactions after a position, if they are still in the ring.
+    /// The transactions after a position, if the ring still has them.
     enum Recent {
         /// The transactions, in order.
         case transactions([Transaction])

@@ -17,7 +17,7 @@ struct PendingRequest: Sendable {
     var wasSent = false
     /// Whether the request was cancelled and the daemon was notified.
     var isCancelled = false
-    /// A position that the request refers to; on another log or epoch, the request fails with
+    /// A position that the request refers to; in a different log or epoch, the request fails with
     /// `historyExpired`.
     var position: Position?
     /// The reader of the answer's chunks, if the caller passed one.
@@ -46,7 +46,7 @@ struct SessionWaiter: Sendable {
     let reply: ReplyPromise<ServerState>
     /// The deadline, in nanoseconds of the monotonic clock.
     let deadline: UInt64
-    /// Whether the caller waits for further attempts after one has failed.
+    /// Whether the caller waits for further attempts after a failed attempt.
     let isPatient: Bool
 }
 
@@ -62,7 +62,7 @@ struct ConnectionState: Sendable {
 
     /// Updates the stage after `machine` or `life` has changed.
     ///
-    /// A violation of the protocol leaves the stage as it is until the socket is lost, so that the
+    /// A violation of the protocol leaves the stage unchanged until the socket is lost, so that the
     /// loss of a ready connection is reported.
     private mutating func updatePhase() {
         switch life {
@@ -106,7 +106,7 @@ struct ConnectionState: Sendable {
         try io.send(message, id: id, daemon.limits)
     }
 
-    /// Sends a request if there is room, or else queues it.
+    /// Sends a request if there is room; otherwise queues it.
     mutating func submit(_ request: PendingRequest) {
         guard phase == .ready, queue.isEmpty, hasRoom else {
             queue.append(request)
@@ -166,9 +166,9 @@ struct ConnectionState: Sendable {
 
     /// Moves all requests in flight back to the queue, in sending order, except cancelled ones.
     ///
-    /// Returns the requests that are not sent again: those whose answer was partly delivered, and
-    /// those that were in flight at too many losses. One of the latter may be the reason why the
-    /// daemon closes the connection.
+    /// Returns the requests that are not sent again: requests with a partially delivered answer,
+    /// and requests that were in flight during too many losses. A request of the second kind may be
+    /// what makes the daemon close the connection.
     mutating func requeue(deadline: UInt64, attempts: Int) -> [PendingRequest] {
         let unanswered = requests.removeAll().filter { !$0.isCancelled }.map { sent in
             var request = sent
@@ -199,7 +199,7 @@ struct ConnectionState: Sendable {
         return queue.filter(isForgotten)
     }
 
-    /// Removes and returns the requests and session promises whose deadline has passed.
+    /// Removes and returns the requests and session promises whose deadlines have passed.
     ///
     /// After a failed attempt to connect, the promises of impatient callers are included.
     mutating func expired(
@@ -221,8 +221,7 @@ struct ConnectionState: Sendable {
         return (late, waiters)
     }
 
-    /// Returns the daemon's absence, which shortens the waits of callers; nil if a daemon was
-    /// found.
+    /// Returns the daemon's absence, which shortens callers' waits; nil if a daemon was found.
     func absence(_ limits: ClientLimits) -> Absence? {
         guard session == nil, let start = disconnection.absentSince else { return nil }
         return Absence(since: start, limits)
@@ -310,7 +309,7 @@ struct ConnectionState: Sendable {
         followCursor()
     }
 
-    /// Records an answer, or a chunk of one; returns whether a request in flight has its id.
+    /// Records an answer or a chunk; returns whether a request in flight has the message's id.
     mutating func receivedAnswer(_ message: DaemonMessage, id: UInt32) -> Bool {
         let action = machine?.received(
             answer: id, position: message.announcedPosition,

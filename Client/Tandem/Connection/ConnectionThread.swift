@@ -7,7 +7,7 @@ final class ConnectionThread {
     private let connection: Connection
     private let wake: WakeUp
     private var backoff: Backoff
-    // Many processes lose a daemon at the same moment; jitter spreads their reconnects.
+    // All clients of a daemon lose it at the same moment; jitter spreads their reconnects.
     private var random = SystemRandomNumberGenerator()
 
     init(_ connection: Connection, _ wake: WakeUp) {
@@ -76,7 +76,7 @@ final class ConnectionThread {
             .disconnected, "\(connection.transport.name): the daemon closed the connection")
     }
 
-    /// Connects, or records when the socket was first found without a daemon.
+    /// Connects, or records the time when the socket was first found without a daemon.
     private func connect() throws -> Socket {
         do {
             let socket = try connection.transport.connect()
@@ -105,7 +105,7 @@ final class ConnectionThread {
                 if event.token == 0 { wake.clear() }
                 if event.isWritable { connection.state.withLock { $0.io.flush() } }
                 // A caller that reads the end of the stream wakes this thread, which then detects
-                // it as well.
+                // the end as well.
                 guard event.token == 0 || event.isReadable else { continue }
                 guard try inbound.drain(connection) else { return }
             }

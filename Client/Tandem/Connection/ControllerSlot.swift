@@ -2,7 +2,8 @@ import TandemModel
 
 /// A slot for one open controller of a connection; freed when this object is released.
 ///
-/// The daemon keeps no state for a controller, so the limit in its welcome is enforced here.
+/// The daemon keeps no state for a controller, so the client enforces the limit in the daemon's
+/// welcome.
 final class ControllerSlot: Sendable {
     private let connection: Connection
 

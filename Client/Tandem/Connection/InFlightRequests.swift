@@ -5,7 +5,7 @@ import TandemWire
 /// Stored in an array, because there is usually only one.
 struct InFlightRequests: Sendable {
     private var items: [(id: UInt32, request: PendingRequest)] = []
-    /// The position of the last answer assembled from chunks, since the last loss.
+    /// The position of the last answer assembled from chunks since the last loss of the connection.
     private(set) var assembledAt: UInt64 = 0
 
     var count: Int { items.count }
@@ -33,7 +33,7 @@ struct InFlightRequests: Sendable {
     /// Accepts the head of a chunked answer.
     ///
     /// Returns the promise to resolve with the head if the request has a chunk reader. Otherwise
-    /// the answer is assembled here, and the result is nil.
+    /// the answer is assembled from its chunks, and the result is nil.
     mutating func begin(_ head: FetchAnswer, _ id: UInt32) -> ReplyPromise<DaemonMessage>? {
         guard let index = items.firstIndex(where: { $0.id == id }) else { return nil }
         guard let chunkReader = items[index].request.chunkReader else {
@@ -49,7 +49,7 @@ struct InFlightRequests: Sendable {
     enum ChunkOutcome {
         /// More chunks follow.
         case incomplete
-        /// More chunks follow, but their reader is gone; the request was not cancelled before.
+        /// More chunks follow, but their reader was released; the request was not cancelled before.
         case abandoned
         /// The last chunk was handed to the chunk reader.
         case delivered
@@ -57,10 +57,10 @@ struct InFlightRequests: Sendable {
         case assembled(FetchAnswer)
     }
 
-    /// Adds a chunk to its answer, and moves the request's deadline.
+    /// Adds a chunk to its answer, and extends the request's deadline.
     ///
-    /// A chunk for an unknown request is ignored. Throws `storage` if the request has no answer
-    /// that the chunk could belong to.
+    /// A chunk for an unknown request is ignored. Throws `storage` if the chunk does not fit an
+    /// unfinished answer.
     mutating func add(
         _ part: FetchedChunk, _ id: UInt32, deadline: UInt64
     ) throws(TandemError) -> ChunkOutcome {

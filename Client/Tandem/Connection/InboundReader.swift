@@ -22,12 +22,12 @@ final class InboundReader: Sendable {
     private struct ReaderRole {
         var isCallers = false
         var waitsForRoom = false
-        /// Whether nothing more was expected when the last caller stopped reading.
+        /// Whether no further message was expected when the last caller stopped reading.
         var isQuiet = false
         /// Whether a request made during this caller's turn may have an answer that the caller
         /// leaves unread.
         var isDemanded = false
-        /// The interest that was last set in the poller.
+        /// The interest most recently registered with the poller.
         var registeredInterest = Interest.read
 
         var interest: Interest {
@@ -36,7 +36,7 @@ final class InboundReader: Sendable {
         }
     }
 
-    /// The milliseconds after which a caller that waits for bytes checks deadlines.
+    /// The interval at which a caller that waits for bytes checks deadlines, in milliseconds.
     private static let patience: Int32 = 1_000
     private static let roomBytes = 64 << 10
 
@@ -72,8 +72,8 @@ final class InboundReader: Sendable {
 
     /// Makes the calling thread the reader; returns false if another caller is reading.
     ///
-    /// On return, the connection's thread has dispatched everything it had read, and it reads no
-    /// more.
+    /// On return, the connection's thread has dispatched all messages that it read, and has stopped
+    /// reading.
     func beginTurn() -> Bool {
         let isMine = turn.withLock { turn in
             guard !turn.isCallers else { return false }
@@ -86,7 +86,7 @@ final class InboundReader: Sendable {
         return isMine
     }
 
-    /// Returns the reader role to the connection's thread, which need not read if nothing is
+    /// Returns the reader role to the connection's thread, which need not read if no message is
     /// expected.
     func endTurn(isQuiet: Bool) {
         turn.withLock { turn in
@@ -98,7 +98,7 @@ final class InboundReader: Sendable {
 
     /// Makes the connection's thread read, except during a caller's turn.
     ///
-    /// Call it if a message is expected while possibly no caller reads.
+    /// Call this if a message is expected and there may be no caller that reads it.
     func demand() {
         turn.withLock { turn in
             turn.isDemanded = true
@@ -130,8 +130,8 @@ final class InboundReader: Sendable {
     /// Reads and dispatches the available bytes on the connection's thread; returns false at the
     /// end.
     ///
-    /// Does nothing while a caller is reading, because bytes read here would not wake the caller.
-    /// An error ends the connection, and every later call throws it again.
+    /// Does nothing while a caller is reading, because bytes read by this thread would not wake the
+    /// caller. An error ends the connection, and every later call throws it again.
     func drain(_ connection: Connection) throws -> Bool {
         let (isOpen, shouldTrimHeap) = try reading.withLock { reading in
             let isOpen = try drain(connection, &reading)
@@ -160,9 +160,9 @@ final class InboundReader: Sendable {
 
     /// Waits for bytes on the calling thread, which has the turn, and dispatches their messages.
     ///
-    /// With `spins`, polls before it sleeps if recent answers arrived quickly. The result
+    /// If `spins` is true, polls before sleeping if recent answers arrived quickly. The result
     /// `.wouldBlock` means that the caller should check its deadlines: the wait timed out, or
-    /// lasted ``patience``. Throws the errors of ``drain(_:)``.
+    /// lasted as long as ``patience``. Throws the errors of ``drain(_:)``.
     func receive(
         _ connection: Connection, milliseconds: Int32, spins: Bool = false
     ) throws -> ReadResult {

@@ -1,7 +1,7 @@
 import TandemModel
 import TandemWire
 
-/// The state and limits that the daemon announced, and the use of these limits.
+/// The state and limits that the daemon announced, and the current usage of these limits.
 struct KnownDaemon: Sendable {
     /// Whether the daemon is read-only.
     var isReadOnly = false
@@ -47,10 +47,9 @@ struct Disconnection: Sendable {
 ///
 /// A caller does not wait as long for an absent daemon as for a busy one.
 struct Absence {
-    /// The time when callers fail that have waited since the absence began.
+    /// The end of the wait for callers that have waited since the absence began.
     private let end: UInt64
-    /// The number of nanoseconds before its deadline at which a caller fails that began to wait
-    /// later.
+    /// The time by which a later caller's wait ends before the caller's deadline, in nanoseconds.
     private let cut: UInt64
 
     init(since start: UInt64, _ limits: ClientLimits) {
@@ -84,6 +83,6 @@ struct PinnedPositions: Sendable {
     /// Forgets a pin; returns whether it was held.
     mutating func release(_ lease: UInt32) -> Bool { positions.removeValue(forKey: lease) != nil }
 
-    /// Forgets all pins, because the daemon has another log or epoch.
+    /// Forgets all pins, because the daemon has a different log or epoch.
     mutating func releaseAll() { positions.removeAll() }
 }

@@ -19,7 +19,7 @@ struct LeasedNumbers: Sendable {
     /// Whether another lease should be requested.
     var isLow: Bool { remaining < Int(min(lastCount, Self.most)) / 2 }
 
-    /// Adds a block, and discards blocks of another epoch.
+    /// Adds a block, and discards blocks from a different epoch.
     mutating func add(_ lease: Lease) {
         isAsking = false
         if lease.epoch != epoch { blocks.removeAll() }

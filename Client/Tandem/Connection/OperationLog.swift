@@ -3,8 +3,8 @@ import TandemModel
 
 /// A log of a container's connection attempts, merges, fetches, faults and saves.
 ///
-/// Each finished operation goes to the receivers: to standard error if `TANDEM_DEBUG` names its
-/// topic, and to the app's logger and metrics backend.
+/// Each finished operation is passed to the receivers: standard error if `TANDEM_DEBUG` names its
+/// topic, and the app's logger and metrics backend.
 package struct OperationLog: Sendable {
     /// The kinds of operations.
     package enum Topic: String, CaseIterable, Sendable { case connect, merge, fetch, fault, save }
@@ -13,14 +13,14 @@ package struct OperationLog: Sendable {
     package struct Entry: Sendable {
         /// The kind of the operation.
         package let topic: Topic
-        /// The names and values of its fields, in the order in which they are printed.
+        /// The names and values of the fields, in the order in which they are printed.
         package let fields: [(name: String, value: String)]
         /// The duration.
         package let nanoseconds: UInt64
         /// Whether the operation failed without throwing an error to a caller.
         ///
-        /// The duration of such an entry is not that of an operation; for a lost connection, it is
-        /// the time for which the connection existed.
+        /// The duration of such an entry does not measure an operation; for a lost connection, it
+        /// is the connection's lifetime.
         package let isUnthrownFailure: Bool
 
         /// Whether the operation failed.
@@ -60,20 +60,22 @@ package struct OperationLog: Sendable {
     /// The environment variable: topics separated by commas, or 1 for all.
     package static let variable = "TANDEM_DEBUG"
 
-    /// The log on standard error of the topics that the environment names; nil if it names none.
+    /// The log of the topics that the environment variable names, written to standard error; nil if
+    /// it names none.
     static let standardError = ThisProcess.environment(variable).flatMap {
         OperationLog($0) { StandardStream.error.write($0) }
     }
 
-    /// The topics that the environment names.
+    /// The topics that the environment variable names.
     package static var namedTopics: Set<Topic> { standardError?.topics ?? [] }
 
     private let receivers: [Receiver]
     private let clock: any Clock
 
-    /// Creates a log that writes lines on the topics in a text; returns nil if the text names none.
+    /// Creates a log that writes lines about the topics in a string; returns nil if the string
+    /// names none.
     ///
-    /// If words of the text are not topics, the first of them is reported.
+    /// The first word of the string that is not a topic is reported.
     init?(
         _ text: String, clock: any Clock = SystemClock(),
         write: @escaping @Sendable (String) -> Void
@@ -96,7 +98,7 @@ package struct OperationLog: Sendable {
 
     private var topics: Set<Topic> { receivers.reduce(into: []) { $0.formUnion($1.topics) } }
 
-    /// Returns a log with the receivers of both.
+    /// Returns a log with the receivers of both logs.
     func adding(_ other: OperationLog) -> OperationLog {
         OperationLog(receivers + other.receivers, clock: clock)
     }
@@ -140,7 +142,7 @@ package struct OperationLog: Sendable {
             place + [("error", "\(error)")] + fields)
     }
 
-    /// Quotes a text, if necessary, so that it can't start another field or line.
+    /// Quotes a string, if necessary, so that it can't start a new field or line.
     private static func plain(_ text: String) -> String {
         let isPlain =
             !text.isEmpty
@@ -154,7 +156,7 @@ package struct OperationLog: Sendable {
 /// The log of a connection, to which receivers can be added while it runs.
 package final class ConnectionLog: Sendable {
     private struct State {
-        /// The log of `TANDEM_DEBUG`, until a logger replaces it.
+        /// The log configured by `TANDEM_DEBUG`, until a logger replaces it.
         var standardError = OperationLog.standardError
         /// The log of the app's receivers; nil if there are none.
         var own: OperationLog?

@@ -1,21 +1,23 @@
 import TandemIO
 
-/// The paths at which clients find a daemon; all paths of the client library are defined here.
+/// The paths at which clients find a daemon; all paths of the client library are defined in this
+/// type.
 package enum TandemPaths {
     /// The environment variable that overrides the default socket path.
     package static let socketVariable = "TANDEM_SOCKET"
 
-    /// Returns the socket path of the daemon `name`.
+    /// Returns the socket path of the daemon named `name`.
     ///
     /// The path is `$TANDEM_SOCKET`, or else `$XDG_RUNTIME_DIR/tandem/NAME.sock`, or else
-    /// `/run/tandem/NAME.sock`. For root, whose daemon is the system's, `$XDG_RUNTIME_DIR` is
+    /// `/run/tandem/NAME.sock`. For root, which uses the system-wide daemon, `$XDG_RUNTIME_DIR` is
     /// ignored.
     package static func socket(name: String = "default") -> String {
         if let path = ThisProcess.environment(socketVariable), !path.isEmpty { return path }
         return defaultSocket(name: name)
     }
 
-    /// Returns the default socket path of the daemon `name`, without the environment variable.
+    /// Returns the default socket path of the daemon named `name`, ignoring the environment
+    /// variable.
     ///
     /// For root, that is `/run/tandem/NAME.sock`.
     package static func defaultSocket(name: String = "default") -> String {
@@ -51,12 +53,12 @@ public struct ClientLimits: Hashable, Sendable {
     public var recentTransactions = 4_096
     /// The encoded size of recent transactions kept for contexts, in bytes.
     public var recentBytes = 16 << 20
-    /// The number of received bytes after which freed memory is returned to the system; 0 for
-    /// never.
+    /// The number of received bytes after which freed memory is returned to the system; with 0, it
+    /// is never returned.
     ///
-    /// Otherwise the C library keeps it in fragments between live allocations. A process that
-    /// handles large values for days would then stay at the peak size of each part of its heap.
-    /// Each release takes a few milliseconds on the connection's thread.
+    /// Without this, the C library keeps the memory in fragments between live allocations. In a
+    /// process that handles large values for days, each part of the heap would then stay at its
+    /// peak size. Each release takes a few milliseconds on the connection's thread.
     public var releaseBytes = 8 << 20
     /// The number of rows that a context caches in addition to the rows of objects in use.
     public var cachedRows = 65_536
@@ -72,15 +74,16 @@ public struct ClientLimits: Hashable, Sendable {
     public var connectMilliseconds: UInt64 = 5_000
     /// The milliseconds for which a first connection is retried if no daemon listens.
     ///
-    /// The time is limited to ``connectMilliseconds``. The default bridges the start of a daemon,
-    /// and blocks the main thread only briefly. With 0, the first failed attempt is reported, as by
-    /// ``PersistentContainer/open(model:socket:name:author:transport:limits:)``; a busy daemon is
-    /// still waited for. Attempts are logged with `TANDEM_DEBUG=connect`.
+    /// The time is limited to ``connectMilliseconds``. The default suffices for a daemon that is
+    /// just starting, and blocks the main thread only briefly. With 0, the first failed attempt is
+    /// reported, as in ``PersistentContainer/open(model:socket:name:author:transport:limits:)``;
+    /// the container still waits for a busy daemon. Attempts are logged with
+    /// `TANDEM_DEBUG=connect`.
     public var absentMilliseconds: UInt64 = 1_000
     /// The number of object numbers leased with the connection; nil lets the daemon decide.
     ///
-    /// The first new object leases more. Numbers are never returned, so a program that creates no
-    /// objects should set 0.
+    /// The first new object leases more. Leased numbers are never returned, so a program that
+    /// creates no objects should set this to 0.
     public var firstNumbers: UInt32?
     /// The milliseconds that an answer may take while connected.
     public var answerMilliseconds: UInt64 = 60_000
@@ -97,7 +100,7 @@ public struct ClientLimits: Hashable, Sendable {
     ///
     /// Up to this number of rows may leave the list before it is fetched again.
     public var windowSlack = 64
-    /// The maximum number of undo steps of a context with ``ManagedObjectContext/allowsUndo``.
+    /// The maximum number of undo steps in a context (``ManagedObjectContext/allowsUndo``).
     ///
     /// If it is exceeded, the oldest steps are dropped.
     public var undoSteps = 1_000
@@ -105,12 +108,11 @@ public struct ClientLimits: Hashable, Sendable {
     public var faultBatch = 256
     /// The number of list rows loaded together when one is read.
     ///
-    /// A quarter of them precede the row, the others follow it.
+    /// A quarter of these rows precede the row; the others follow it.
     public var windowBatch = 64
-    /// The number of times that a request may be in flight when the connection is lost, before it
-    /// fails.
+    /// The number of connection losses during which a request may be in flight before it fails.
     public var requestAttempts = 5
-    /// The number of attempts to send a save or read whose model has changed before it arrives.
+    /// The number of attempts to send a save or read if the model changes before it arrives.
     public var modelAttempts = 5
     /// The number of times that a read is repeated because its context moved past the answer
     /// meanwhile.

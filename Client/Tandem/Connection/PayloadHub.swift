@@ -34,8 +34,7 @@ final class PayloadHub: Sendable {
 
     func notify(_ notice: ConnectionNotice) { state.withLock { $0.listener }?(notice) }
 
-    /// Whether connection events or model changes have a receiver, which also needs no
-    /// subscription.
+    /// Whether connection events or model changes have a receiver; it needs no subscription.
     var hasReceivers: Bool { state.withLock { $0.listener != nil || !$0.events.isEmpty } }
 
     /// Whether saves have a receiver.
@@ -61,8 +60,8 @@ final class PayloadHub: Sendable {
         }
     }
 
-    /// Publishes an event; if a reader lags too far, its oldest events are counted in the event
-    /// after them.
+    /// Publishes an event; if a reader lags too far, its oldest events are dropped and counted in
+    /// the next event.
     func publish(_ event: ConnectionEvent) {
         notify(.connection(event))
         for feed in state.withLock({ $0.events.open }) {

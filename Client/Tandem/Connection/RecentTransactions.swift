@@ -28,7 +28,8 @@ struct RecentTransactions: Sendable {
     /// The number of transactions held.
     var count: Int { items.count }
 
-    /// Appends a transaction; if a limit is exceeded, removes the oldest ones, but never this one.
+    /// Appends a transaction; if a limit is exceeded, removes the oldest transactions, but never
+    /// the new one.
     mutating func append(_ transaction: Transaction, bytes size: Int) {
         items.append(Item(transaction: transaction, bytes: size))
         bytes += size
@@ -54,7 +55,7 @@ struct RecentTransactions: Sendable {
         return items[start..<end].map(\.transaction)
     }
 
-    /// Removes everything; the ring continues after `floor`.
+    /// Removes all transactions; the ring continues after `floor`.
     mutating func restart(at floor: UInt64) {
         items.removeAll()
         bytes = 0

@@ -8,12 +8,12 @@ struct ServerState: Sendable {
     var log: LogID
     /// The log's epoch.
     var epoch: UInt32
-    /// A number that rises when the stream is interrupted, after which contexts have to restart.
+    /// A number that increases when the stream is interrupted; contexts then have to restart.
     var generation: Int
     /// The last announced position.
     var position: UInt64
 
-    /// Returns the position with a number in this log, which is valid outside the process as well.
+    /// Returns the position with this number in the log; it is also valid outside the process.
     func position(_ number: UInt64) -> Position {
         Position(log: log, epoch: epoch, number: number)
     }
@@ -27,11 +27,12 @@ public struct ConnectionEvent: Hashable, Sendable {
         case lost
         /// The connection was restored; waiting requests are sent.
         case restored
-        /// The daemon refuses saves, for a reason; reads and deliveries continue.
+        /// The daemon refuses saves (``ConnectionEvent/reason``); reads and deliveries continue.
         case readOnly
         /// The daemon accepts saves again.
         case writable
-        /// A context could not merge saves by others, for a reason; it retries or reloads.
+        /// A context could not merge saves by others (``ConnectionEvent/reason``); it retries or
+        /// reloads.
         case mergeFailed
     }
 
@@ -56,6 +57,6 @@ public struct ConnectionEvent: Hashable, Sendable {
 package enum ConnectionNotice: Hashable, Sendable {
     /// The connection was lost or restored, or the daemon refuses or accepts saves again.
     case connection(ConnectionEvent)
-    /// Another model took effect, at a position.
+    /// A new model took effect at a position.
     case model(StableHash, Position)
 }

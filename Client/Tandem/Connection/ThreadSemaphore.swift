@@ -3,7 +3,7 @@ import TandemModel
 
 /// A reusable counting semaphore for one waiting thread, made of a socket pair.
 ///
-/// Waiting costs one system call, and so does signalling.
+/// Waiting and signalling cost one system call each.
 final class ThreadSemaphore: Sendable {
     private let waiting: Socket
     private let waking: Socket

@@ -10,7 +10,7 @@ public struct FetchExplanation: Sendable {
     public let steps: [FetchPlanStep]
     /// The number of rows read to find the answer.
     public let rowsRead: Int
-    /// The number of keys of indexes and links that were read.
+    /// The number of index keys and link keys that were read.
     public let keysRead: Int
     /// The number of objects that the fetch returns; for a count, the count.
     public let returned: Int
@@ -18,7 +18,7 @@ public struct FetchExplanation: Sendable {
     public let output: FetchOutput
     /// Whether the daemon's thread answered as soon as the request arrived.
     ///
-    /// All other reads are queued for a checkpoint and a reader, which reads a snapshot. If the
+    /// All other reads wait for a checkpoint, and are carried out on a snapshot by a reader. If the
     /// disk is full, the daemon's thread carries out the queued reads as well.
     public let isAnsweredAtOnce: Bool
 }

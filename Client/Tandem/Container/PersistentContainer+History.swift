@@ -15,23 +15,23 @@ extension PersistentContainer {
         try await suspendingCalls.wait(for: 0, timeout: 10)
     }
 
-    /// Waits until the journal has reached a position; returns the last durable position; blocks.
+    /// Waits for the journal to reach a position, and returns the last durable position; blocks.
     ///
     ///     let position = try Position(argument) ?? container.end()
     ///     try container.wait(for: position, timeout: 10)
     ///
     /// Throws `timeout` if that takes longer than `timeout` seconds, and `historyExpired` if the
-    /// position is of another log or epoch.
+    /// position is in a different log or epoch.
     @discardableResult
     public func wait(for position: Position, timeout: Double) throws -> Position {
         let sync = Sync(number: position.number, seconds: timeout)
         return try synced(connection.answer(.sync(sync), at: position), at: position)
     }
 
-    /// Waits until the journal has reached a position; returns the last durable position.
+    /// Waits for the journal to reach a position, and returns the last durable position.
     ///
     /// Throws `timeout` if that takes longer than `timeout` seconds, `historyExpired` if the
-    /// position is of another log or epoch, and `CancellationError` if the task is cancelled.
+    /// position is in a different log or epoch, and `CancellationError` if the task is cancelled.
     @discardableResult
     public func wait(for position: Position, timeout: Double) async throws -> Position {
         let sync = Sync(number: position.number, seconds: timeout)
@@ -58,7 +58,7 @@ extension PersistentContainer {
 
     // MARK: Changes
 
-    /// Returns the changes of a class after a position, with values by current property names.
+    /// Returns the changes to a class's objects after a position, by current property names.
     ///
     ///     for try await change in container.changes(of: Item.self, after: position) {
     ///         print(change.kind, change.id, change.after?[\.title] ?? "-")
@@ -67,11 +67,10 @@ extension PersistentContainer {
     /// A service that continues where its last run ended uses ``consumer(named:at:)``. Traps if a
     /// key path is not a single `@Managed` property. For errors and cost, see ``HistoryChanges``.
     /// - Parameters:
-    ///   - type: The class; changes of its subclasses are included.
+    ///   - type: The class; changes to objects of its subclasses are included.
     ///   - position: The position after which changes are returned.
     ///   - properties: The properties; a change is included if it inserts, updates or deletes a
-    ///     value of one of them. All
-    ///     if empty.
+    ///     value of one of them; all if empty.
     ///   - authors: The authors whose saves are included; all if empty.
     ///   - follows: Whether the sequence continues with later saves instead of ending.
     /// - Returns: The changes, in the order of the journal.
@@ -108,9 +107,9 @@ extension PersistentContainer {
 
     /// Returns the transactions after a number that match a filter; blocks.
     ///
-    /// `end` is the last transaction to return; 0 is the end of the journal. Throws
-    /// `historyExpired` if the journal no longer reaches back to `number`, `unknownEntity`, and
-    /// `unknownProperty`.
+    /// `end` is the last transaction to return; 0 is the end of the journal. Throws `unknownEntity`
+    /// and `unknownProperty`, and `historyExpired` if the journal no longer reaches back to
+    /// `number`.
     package func history(
         after number: UInt64, through end: UInt64 = 0, _ filter: HistoryFilter = HistoryFilter(),
         limit: UInt32 = 1_000
@@ -121,9 +120,9 @@ extension PersistentContainer {
         return try page(connection.answer(.history(request)))
     }
 
-    /// Returns a page of the model installations after `number`, up to another number; blocks.
+    /// Returns a page of the model installations after `number`, up to `end`; blocks.
     ///
-    /// Throws `historyExpired` if the journal no longer reaches back to the number.
+    /// Throws `historyExpired` if the journal no longer reaches back to `number`.
     package func models(after number: UInt64, through end: UInt64) throws -> HistoryPage {
         let condition = HistoryCondition(isOfModels: true)
         let request = HistoryRequest(from: number, to: end, condition: condition)
@@ -161,7 +160,7 @@ extension PersistentContainer {
         return JournalConsumer(name: name, acknowledged: try outcome.position(), core)
     }
 
-    /// Registers a consumer at a position, or at the end for nil; blocks until that is durable.
+    /// Registers a consumer at a position, or at the end if nil; blocks until that is durable.
     ///
     /// Returns the position that the consumer has acknowledged. An existing consumer keeps its
     /// position unless it is expired.
@@ -176,7 +175,7 @@ extension PersistentContainer {
         try outcome(of: name, .acknowledge(position)).position()
     }
 
-    /// Moves a consumer to a position, possibly backwards, or to the end for nil.
+    /// Moves a consumer to a position, possibly backwards, or to the end if nil.
     ///
     /// Blocks until that is durable. Returns the acknowledged position.
     package func resetConsumer(_ name: String, to position: Position?) throws -> Position {
@@ -185,7 +184,7 @@ extension PersistentContainer {
 
     /// Removes a consumer; blocks until that is durable.
     ///
-    /// Returns false if there is none.
+    /// Returns false if there is no such consumer.
     package func removeConsumer(_ name: String) throws -> Bool {
         try outcome(of: name, .remove).acknowledged != nil
     }

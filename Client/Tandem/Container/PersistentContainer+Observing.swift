@@ -17,8 +17,8 @@ extension PersistentContainer {
     /// Sets the handler for connection events and model changes, and replaces the previous handler.
     ///
     /// The handler is called at the moment of the change, before any later answer is delivered. It
-    /// runs on the connection's thread or on a thread that waits for an answer. It must be quick
-    /// and must not call the container.
+    /// runs on the connection's thread or on a thread that waits for an answer. It must return
+    /// quickly and must not call the container.
     package func onConnectionNotice(_ handler: @escaping @Sendable (ConnectionNotice) -> Void) {
         connection.payloads.listen(handler)
         connection.listen()

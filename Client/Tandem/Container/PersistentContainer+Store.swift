@@ -4,18 +4,18 @@ package import TandemWire
 
 /// Reads and administration of the store as a whole.
 ///
-/// Each operation is an async function of ``StoreCalls``, with a blocking and an async form here.
+/// Each operation is an async function of ``StoreCalls``, with blocking and async forms below.
 extension PersistentContainer {
     /// Returns the content of a blob that a snapshot or payload refers to; blocks.
     ///
     /// Throws `unknownObject` if neither the store nor the journal has an object with the content
-    /// any more. Throws `disconnected` without a connection. Cost: the transfer and a SHA-256 hash.
+    /// any more. Throws `disconnected` if not connected. Cost: the transfer and a SHA-256 hash.
     ///
     ///     if case .blob(let blob) = object.snapshot["scan"] {
     ///         show(try await container.content(of: blob))
     ///     }
     ///
-    /// The content of a long text is its UTF-8; ``text(of:)-(TextReference)`` decodes it.
+    /// The content of a long text is its UTF-8 encoding; ``text(of:)-(TextReference)`` decodes it.
     public func content(of blob: BlobReference) throws -> [UInt8] {
         try blocking { try await $0.content(of: blob) }
     }
@@ -25,12 +25,12 @@ extension PersistentContainer {
         try await suspendingCalls.content(of: blob)
     }
 
-    /// Returns a text that is too long for its row, like ``content(of:)-(BlobReference)``; blocks.
+    /// Returns a string too long for its row, like ``content(of:)-(BlobReference)``; blocks.
     public func text(of text: TextReference) throws -> String {
         String(decoding: try content(of: text.blob), as: UTF8.self)
     }
 
-    /// Returns a text that is too long for its row.
+    /// Returns a string that is too long for its row.
     public func text(of text: TextReference) async throws -> String {
         String(decoding: try await content(of: text.blob), as: UTF8.self)
     }
@@ -49,7 +49,7 @@ extension PersistentContainer {
     /// - Parameters:
     ///   - request: The fetch.
     ///   - isCount: Whether to explain a count instead of a fetch of rows.
-    ///   - position: A position of the journal to read at, instead of its end.
+    ///   - position: The position to read at, instead of the journal's end.
     /// - Returns: The plan and the amount of data read.
     /// - Throws: The errors of a fetch.
     public func explain<Object: ManagedObject>(
@@ -68,19 +68,19 @@ extension PersistentContainer {
 
     // MARK: The model
 
-    /// Returns the store's model as the daemon has it; blocks until connected.
+    /// Returns the daemon's current model of the store; blocks until connected.
     ///
     /// Throws `disconnected` if no daemon answers in time. Cost: none once connected.
     public func storeModel() throws -> CompiledModel { try blocking { try await $0.storeModel() } }
 
-    /// Returns the store's model as the daemon has it, after waiting for a connection.
+    /// Returns the daemon's current model of the store, after waiting for a connection.
     public func storeModel() async throws -> CompiledModel {
         try await suspendingCalls.storeModel()
     }
 
     /// Installs a model in an empty store, or migrates the store; blocks.
     ///
-    /// Returns the position of that transaction. Errors are those of `migrate(to:)`.
+    /// Returns the transaction's position. Throws the errors of `migrate(to:)`.
     @discardableResult
     package func install(_ model: Model) throws -> Position {
         try blocking { try await $0.install(model) }
@@ -172,7 +172,7 @@ extension PersistentContainer {
         try blocking { try await $0.reloadConfiguration() }
     }
 
-    /// Removes the oldest segments of the journal, or reports which would be removed; blocks.
+    /// Removes the oldest segments of the journal, or reports which of them would be; blocks.
     ///
     /// Repeat the call while the answer reports that there is more to remove. Throws `denied` if
     /// the user is not an administrator, except for a dry run.

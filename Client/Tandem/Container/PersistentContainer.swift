@@ -10,7 +10,7 @@ import TandemWire
 ///     let context = container.viewContext
 ///     let teams = try context.fetch(Team.self, sort: [.descending(\.wins)])
 public final class PersistentContainer: Sendable {
-    /// The model that this process declares; nil uses the daemon's.
+    /// The model that this process declares, or nil to use the daemon's model.
     public let model: Model?
     /// The author that the journal records for this process's saves.
     public let author: String
@@ -28,12 +28,12 @@ public final class PersistentContainer: Sendable {
     /// every use throws `usage` at once, with all errors of the model. The same happens if the
     /// author's name has more than 256 bytes.
     /// - Parameters:
-    ///   - model: The model; nil uses the daemon's.
+    ///   - model: The model, or nil to use the daemon's model.
     ///   - socket: The path of the socket. If nil: `$TANDEM_SOCKET`, or else (except for root)
     ///     `$XDG_RUNTIME_DIR/tandem/NAME.sock`, or else `/run/tandem/NAME.sock`.
     ///   - name: The daemon's name.
     ///   - author: The author that the journal records for this process; `uid:pid` if nil.
-    ///   - transport: Another way to reach the daemon, instead of `socket` and `name`.
+    ///   - transport: A different way to reach the daemon, instead of `socket` and `name`.
     ///   - limits: The limits and timeouts.
     public init(
         model: Model? = nil, socket: String? = nil, name: String = "default",
@@ -105,7 +105,7 @@ public final class PersistentContainer: Sendable {
             core: core, name: name, mergesAutomatically: mergesAutomatically, actor: isolation)
     }
 
-    /// Runs a closure with a context of its own, off the caller's actor.
+    /// Runs a closure with its own context, off the caller's actor.
     ///
     ///     let position = try await container.withContext { try $0.importTeams(from: file) }
     public func withContext<Result: Sendable>(
@@ -133,8 +133,8 @@ extension PersistentContainer {
     /// The directory for lists with a ``FetchedResultsController/cacheName``; nil disables caching.
     ///
     /// The default is a directory of this program below `$XDG_CACHE_HOME/tandem`, or else below
-    /// `~/.cache/tandem`. It is nil without a home directory, as for a service. Programs that share
-    /// a directory share the cache names. Set this property before creating the first list.
+    /// `~/.cache/tandem`. It is nil if there is no home directory, as for a service. Programs that
+    /// share a directory share the cache names. Set this property before creating the first list.
     public var cacheDirectory: String? {
         get { core.cacheDirectory }
         set { core.cacheDirectory = newValue }
@@ -153,7 +153,7 @@ extension PersistentContainer {
     /// The other parameters are those of ``init(model:socket:name:author:transport:limits:)``. If a
     /// class has a property that its entity lacks, every use of the container throws
     /// `unknownProperty`, or `usage` if the type differs. To check this, an object of each class is
-    /// created that belongs to no context.
+    /// created without a context.
     ///
     ///     let container = PersistentContainer(
     ///         entities: [Team.self, Player.self], author: "worldcup")
@@ -174,7 +174,7 @@ extension PersistentContainer {
     }
 }
 
-/// The actor of a context that one closure uses.
+/// The actor of a context used by a single closure.
 private actor ContextWorker {
     func run<Result: Sendable>(
         _ container: PersistentContainer, _ name: String,

@@ -2,8 +2,8 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// The operations of a container on the store as a whole, each implemented once for the blocking
-/// and the async form.
+/// The operations of a container on the store as a whole, each implemented once for both the
+/// blocking and the async form.
 struct StoreCalls {
     private let calls: DaemonCalls
 

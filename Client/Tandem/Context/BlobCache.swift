@@ -14,7 +14,7 @@ struct BlobCache {
 
     /// Adds the content of a blob, and removes the oldest blobs while the limit is exceeded.
     ///
-    /// The newest blob stays even if it exceeds the limit by itself.
+    /// The newest blob stays even if it alone exceeds the limit.
     mutating func keep(_ content: [UInt8], _ blob: BlobReference) {
         guard contents.updateValue(content, forKey: blob) == nil else { return }
         order.append(blob)

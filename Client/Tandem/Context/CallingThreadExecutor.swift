@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Runs an async function to its end on the calling thread.
+/// Runs an async function to completion on the calling thread.
 ///
-/// The function must not suspend: its waits have to block the thread (``DaemonCalls``). It runs as
-/// a task that prefers this executor. The executor collects the jobs of the task, and the calling
+/// The function must not suspend: it must block the thread whenever it waits (``DaemonCalls``). It
+/// runs as a task that prefers this executor. The executor queues the task's jobs, and the calling
 /// thread runs them until the task has ended.
 final class CallingThreadExecutor: TaskExecutor {
     private let jobs = Mutex<[UnownedJob]>([])
@@ -23,7 +23,7 @@ final class CallingThreadExecutor: TaskExecutor {
             isolatedTo: actor.unownedExecutor, taskExecutor: asUnownedTaskExecutor())
     }
 
-    /// Runs a function on the calling thread, which has to be isolated to `actor` unless it is nil.
+    /// Runs a function on the calling thread, which must be isolated to `actor` if that is not nil.
     ///
     /// Code called by the function may assume this isolation (`assumeIsolated`). Cost: a task,
     /// about half a microsecond.

@@ -18,19 +18,21 @@ final class ChangeReporter: StatefulPart {
 
     // MARK: Properties
 
-    /// Whether a change to an object has to be reported here or to child contexts.
+    /// Whether changes to an object have to be reported: it is observed, or there are child
+    /// contexts.
     func hasObservers(of number: ObjectNumber) -> Bool {
         !children.isEmpty || observed.contains(number)
     }
 
-    /// The objects with observed properties, here and in child contexts.
+    /// The objects with observed properties, in this context and its children.
     var observedNumbers: Set<ObjectNumber> {
         children.reduce(into: Set(observed.numbers)) { numbers, child in
             numbers.formUnion(child.reporter.observedNumbers)
         }
     }
 
-    /// Notifies observers that properties of an object have changed, here and in child contexts.
+    /// Notifies observers in this context and its children that properties of an object have
+    /// changed.
     ///
     /// If `slots` is nil, all properties have changed. During a merge the notification is deferred
     /// until the merge is complete.
@@ -44,8 +46,7 @@ final class ChangeReporter: StatefulPart {
         notifyChildren(of: number, slots)
     }
 
-    /// Notifies the observers of an object in child contexts, whose edits are layered over its
-    /// values.
+    /// Notifies observers in child contexts, whose edits are layered over the object's values.
     func notifyChildren(of number: ObjectNumber, _ slots: PropertyMask?) {
         for child in children {
             if let record = child.graph[number] { child.reporter.touch(record, .refresh) }
@@ -55,7 +56,7 @@ final class ChangeReporter: StatefulPart {
 
     // MARK: Objects
 
-    /// Records that an object is about to change, here and in child contexts.
+    /// Records in this context and its children that an object is about to change.
     func touch(_ record: ObjectRecord, _ reason: UnreportedChanges.Reason) {
         for child in children {
             guard let record = child.graph[record.reference.number] else { continue }
@@ -111,7 +112,7 @@ final class ChangeReporter: StatefulPart {
         if !changes.isEmpty { scheduleReport() }
     }
 
-    /// Runs postponed work and reports pending changes, here and in child contexts.
+    /// Runs postponed work and reports pending changes, in this context and its children.
     func processScheduled() {
         changes.isScheduled = false
         let work = postponed

@@ -20,9 +20,9 @@ struct ChildSave: ContextPart {
             reporter.processPendingChanges()
             try editor.checkDroppedEdits()
             let valid = try validator.validRecords()
-            // Reads during validation may have moved the context to another model.
+            // Reads during validation may have moved the context to a different model.
             guard session?.model === before.model else { continue }
-            // Those reads may also have merged deletions, which discard the edits of the deleted
+            // Those reads may also have merged deletions, which discard the edits to the deleted
             // objects.
             let records = valid.filter { !$0.pending.isEmpty }
             let conflicts = records.filter { $0.isInConflict && !$0.pending.isPredicted }
@@ -35,7 +35,7 @@ struct ChildSave: ContextPart {
         }
     }
 
-    /// Removes the edits of records, so that the parent's values become visible.
+    /// Removes the pending edits from records, so that the parent's values become visible.
     private func forgetEdits(of records: [ObjectRecord]) {
         editor.clearUndo()
         for record in records {
@@ -68,7 +68,7 @@ struct ChildSave: ContextPart {
 }
 
 extension ObjectRecord {
-    /// Whether the parent has edited or deleted the object since it was first edited here.
+    /// Whether the object was edited or deleted in the parent after its first edit in the child.
     fileprivate var isInConflict: Bool {
         guard let base else { return false }
         // Deletions on both sides do not conflict.
@@ -82,7 +82,7 @@ private struct ParentSave {
     let parent: ManagedObjectContext
     let policy: MergePolicy
 
-    /// Applies the edits of records.
+    /// Applies the pending edits of these records.
     ///
     /// New objects are inserted first, because other objects may refer to them. Deletions are
     /// applied last.
@@ -97,7 +97,7 @@ private struct ParentSave {
         }
         let changed = (news + wanted).filter { $0.pending.kind != .delete }
         for record in changed { change(record) }
-        // Ranks are set after all members were added.
+        // Ranks are set after all members have been added.
         for record in changed { placeMembers(of: record) }
         for record in wanted where record.pending.kind == .delete {
             parent.editor.delete(parent.graph.record(record.reference))

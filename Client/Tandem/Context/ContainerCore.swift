@@ -20,7 +20,7 @@ package final class ContainerCore: Sendable {
         /// Entities whose class has not been validated yet.
         var unchecked: Set<String> = []
         var checked: CompiledModel?
-        /// The error found in a class.
+        /// The error found while validating the classes.
         var problem: TandemError?
     }
 
@@ -57,7 +57,7 @@ package final class ContainerCore: Sendable {
         set { caches.withLock { $0 = newValue } }
     }
 
-    /// Deletes a cached list, or all of them if `name` is nil.
+    /// Deletes the cached list with this name, or all cached lists if `name` is nil.
     func deleteCache(named name: String?) throws(TandemError) {
         guard let path = cacheDirectory else { return }
         do throws(IOError) {
@@ -67,7 +67,7 @@ package final class ContainerCore: Sendable {
         }
     }
 
-    /// Registers a class for the objects of its entity that are created from now on.
+    /// Registers a class for its entity; objects created from now on are instances of it.
     ///
     /// Pass true for `isEarly` only if no object can exist yet.
     func register(_ type: any ManagedEntity.Type, isEarly: Bool = false) {
@@ -79,7 +79,7 @@ package final class ContainerCore: Sendable {
         }
     }
 
-    /// Registers a class that a caller used, unless its entity already has a class.
+    /// Registers a class used by a caller, unless its entity already has a class.
     func registerIfNeeded(_ type: any ManagedEntity.Type) {
         classes.withLock { classes in
             guard classes.types[type.entity.name] == nil else { return }
@@ -118,7 +118,7 @@ package final class ContainerCore: Sendable {
     /// Whether objects may have been created before all classes were registered.
     var hasLateClasses: Bool { classes.withLock { !$0.late.isEmpty } }
 
-    /// Returns the class for objects of an entity: its own or that of its nearest superentity.
+    /// Returns the class for objects of an entity: its own class, or its nearest superentity's.
     func type(for entity: CompiledEntity, in model: CompiledModel?) -> ManagedObject.Type {
         classes.withLock { classes in
             for tag in entity.ancestors {

@@ -2,9 +2,10 @@ import TandemModel
 
 /// The state that a root context shares with its descendants: position, pin, lists and observers.
 final class ContextFamilyState {
-    /// The connection's log and model as known to the context, or nil before its first use.
+    /// The connection's log and model as known to the context, or nil before the context's first
+    /// use.
     private(set) var session: ServerState? { didSet { repositionCount += 1 } }
-    /// The position up to which everything is merged.
+    /// The position up to which all transactions are merged.
     private(set) var merged: UInt64 = 0 {
         didSet {
             link.merged = merged
@@ -15,7 +16,7 @@ final class ContextFamilyState {
     }
     /// The number of changes to the position or the session.
     ///
-    /// Data read before such a change belongs to another position.
+    /// Data read before such a change belongs to a different position.
     private(set) var repositionCount = 0
     /// Whether automatic merging is paused.
     var isPaused = false
@@ -28,8 +29,7 @@ final class ContextFamilyState {
     private(set) var reported: UInt64 = 0
     /// The number of property reads that are loading data.
     private(set) var loads = 0
-    /// The changes to notify observers of when the current merge is complete; nil outside of a
-    /// merge.
+    /// The changes that observers will be notified of after the current merge; nil outside a merge.
     private var notices: [ObserverNotice]?
     /// The changes that were recorded while a property was being loaded; observers are notified
     /// afterwards.
@@ -67,7 +67,8 @@ final class ContextFamilyState {
     /// Resumes merging from a connection's stream at the family's position, without a restart.
     func join(_ stream: ServerState) { session?.generation = stream.generation }
 
-    /// Detaches the family from the connection's stream, so that the next merge restarts it.
+    /// Detaches the family from the connection's stream, so that the next merge restarts the
+    /// family.
     func leaveStream() { session?.generation = -1 }
 
     /// Marks the saves up to a position as reported.
@@ -86,8 +87,8 @@ final class ContextFamilyState {
 
     // MARK: Notices
 
-    /// Defers notices until ``drainNotices()``, because an observer could otherwise read a partly
-    /// applied merge.
+    /// Defers notices until ``drainNotices()``, because an observer could otherwise read a
+    /// partially applied merge.
     func deferNotices() { notices = notices ?? [] }
 
     /// Stores a notice and returns true if notices are being deferred.
@@ -122,7 +123,7 @@ final class ContextFamilyState {
     }
 }
 
-/// A change to an object, of which observers have to be notified.
+/// A change to an object that observers have to be notified of.
 struct ObserverNotice {
     weak var context: ManagedObjectContext?
     let number: ObjectNumber

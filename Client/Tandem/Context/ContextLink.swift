@@ -4,7 +4,7 @@ import TandemIO
 /// The channel through which a connection's thread signals a context, on the context's actor.
 ///
 /// A context without an actor belongs to the code that holds it. No job can be scheduled for it, so
-/// its postponed work waits for its next operation.
+/// postponed work waits for the context's next operation.
 final class ContextLink: PushReceiver {
     /// The context's actor; nil if the context was made outside of an actor's isolation.
     let actor: (any Actor)?
@@ -30,7 +30,8 @@ final class ContextLink: PushReceiver {
         set { mergedPosition.store(newValue, ordering: .relaxed) }
     }
 
-    /// Schedules a merge of received transactions; further signals before it runs are coalesced.
+    /// Schedules a merge of received transactions; further signals are coalesced until the merge
+    /// runs.
     ///
     /// Does nothing for a context without an actor, which never merges automatically.
     func signal() {
@@ -45,7 +46,7 @@ final class ContextLink: PushReceiver {
         Task { await process(on: actor) }
     }
 
-    /// Does the work that was postponed to the next operation of a context without an actor.
+    /// Runs the work that was postponed to the next operation of a context without an actor.
     func processWaitingWork() {
         guard actor == nil, hasWaitingWork.exchange(false, ordering: .relaxed), let context else {
             return
@@ -71,7 +72,8 @@ final class ContextLink: PushReceiver {
 
     /// Traps in a debug build unless the calling code is isolated to the context's actor.
     ///
-    /// Cost: none in a release build. A context without an actor is checked by the compiler only.
+    /// Cost: none in a release build. For a context without an actor, only the compiler checks the
+    /// isolation.
     @inline(__always)
     func checkIsolation() {
         #if DEBUG

@@ -1,11 +1,10 @@
 import TandemModel
 import TandemWire
 
-/// A part of a context, which has one responsibility and accesses the other parts through the
-/// context.
+/// A part of a context with a single responsibility; it accesses other parts through the context.
 ///
 /// Parts with state are classes that keep it private (``StatefulPart``). Parts without state are
-/// values, which are created when an operation begins and retain the context until it ends. A
+/// values; they are created at the start of an operation and retain the context until it ends. A
 /// context is a part too, so that its public methods access the parts in the same way.
 protocol ContextPart {
     var context: ManagedObjectContext { get }
@@ -15,14 +14,14 @@ protocol ContextPart {
     var children: [ManagedObjectContext] { get }
 }
 
-/// A part that keeps state as long as its context lives.
+/// A part whose state lives as long as its context.
 ///
-/// It does not retain the context. Code that has only a weak reference to a context therefore binds
-/// it to a constant before it calls a part. In `context?.graph.sweep()`, the context could be
+/// A part does not retain its context. Code with only a weak reference to a context must therefore
+/// bind it to a constant before calling a part. In `context?.graph.sweep()`, the context could be
 /// released before `sweep()` runs.
 class StatefulPart: ContextPart {
     private unowned var owner: ManagedObjectContext?
-    // Retained here, because a context has weak references, which make it slow to retain.
+    // Retained directly, because retaining a context is slow: it has weak references.
     final let core: ContainerCore
     final let family: ContextFamilyState
     private let childContexts: ChildContexts
@@ -108,10 +107,11 @@ extension ContextPart {
     var log: OperationLog? { context.log }
     var parent: ManagedObjectContext? { context.parent }
 
-    /// The connection's log and model as known to the context, or nil before its first use.
+    /// The connection's log and model as known to the context, or nil before the context's first
+    /// use.
     var session: ServerState? { family.session }
 
-    /// The position up to which everything is merged.
+    /// The position up to which all transactions are merged.
     var merged: UInt64 { family.merged }
 
     /// The root context, which sends requests, merges, and saves into the store.

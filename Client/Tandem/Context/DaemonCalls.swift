@@ -5,8 +5,8 @@ import TandemWire
 ///
 /// Each operation of a context is a single async function, which receives this value. The blocking
 /// form of the operation runs the same function on the calling thread
-/// (``ContextPart/blocking(_:)``): with ``Waiting/blocking`` the methods of this type
-/// block the thread instead of suspending the function.
+/// (``ContextPart/blocking(_:)``). With ``Waiting/blocking``, the methods of this type block the
+/// thread instead of suspending the function.
 struct DaemonCalls {
     enum Waiting {
         /// Blocks the calling thread.
@@ -94,7 +94,7 @@ struct DaemonCalls {
         }
     }
 
-    /// Returns the position of the journal's end, after everything up to it has been pushed.
+    /// Returns the position of the journal's end, after all transactions up to it have been pushed.
     ///
     /// Waits up to `milliseconds` for the journal to reach `position`; the result may be lower.
     func journalEnd(
@@ -154,7 +154,7 @@ extension ContextPart {
         return DaemonCalls(connection, .suspending)
     }
 
-    /// Checks the caller's isolation, and does the work that was postponed to this operation.
+    /// Checks the caller's isolation, and runs the work that was postponed to this operation.
     func beginOperation() {
         let link = family.link
         link.checkIsolation()

@@ -4,8 +4,7 @@ import TandemQuery
 extension ObjectRecord {
     /// Returns whether a pending value is known to equal the value that the daemon will compute.
     ///
-    /// A value that the application set to something else is sent unchanged, and the save is
-    /// refused.
+    /// If the application has set a different value, that value is sent, and the save is refused.
     func isComputed(_ value: Value, _ slot: Int) -> Bool {
         guard entity.derived.contains(slot),
             let derivation = entity.derivations.first(where: { $0.slot == slot })

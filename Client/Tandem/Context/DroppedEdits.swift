@@ -1,6 +1,6 @@
 import TandemModel
 
-/// Edits that were dropped because the current model has no property for them, until a save reports
+/// The edits dropped because the current model lacks their properties, kept until a save reports
 /// them.
 struct DroppedEdits {
     /// The names of missing entities and properties, by a description of the model that lacks them.

@@ -20,8 +20,8 @@ struct EditValidator: ContextPart {
         return records
     }
 
-    /// Returns the problems of some properties of an object; properties that are not loaded are not
-    /// checked.
+    /// Returns the problems of the given properties of an object; properties that are not loaded
+    /// are skipped.
     func problems(_ slots: PropertyMask, of record: ObjectRecord) -> [ValidationProblem] {
         var problems: [ValidationProblem] = []
         for slot in slots {
@@ -64,11 +64,11 @@ struct EditValidator: ContextPart {
     }
 }
 
-/// All problems of the objects to save.
+/// The validation problems of all objects to save.
 struct SaveProblems {
     var list: [ValidationProblem] = []
 
-    /// Adds the problems of a validation error of an object; rethrows other errors.
+    /// Adds the problems of a validation error thrown for an object; rethrows other errors.
     mutating func add(_ error: any Error, of object: ManagedObject) throws {
         guard let error = error as? TandemError, error.code == .validation else { throw error }
         list +=

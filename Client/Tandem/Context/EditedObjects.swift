@@ -3,7 +3,7 @@ import Algorithms
 /// The objects with pending edits, in the order in which they were first changed; all are retained.
 ///
 /// Objects are ordered by the serial of their records' pending edits. An object is added after its
-/// record has a serial, and removed before the record loses it. Neither adding the latest object
+/// record gets a serial, and removed before the record loses it. Neither adding the latest object
 /// nor removing any object needs a linear search.
 final class EditedObjects {
     private struct Entry {
@@ -17,7 +17,7 @@ final class EditedObjects {
     private var entries: [Entry] = []
     private(set) var count = 0
     private var lastSerial = 0
-    /// An upper bound of the serials of all entries.
+    /// An upper bound on the serials of all entries.
     private var lastAdded = 0
 
     var isEmpty: Bool { count == 0 }
@@ -39,7 +39,7 @@ final class EditedObjects {
         return lastSerial
     }
 
-    /// Adds an object at its record's serial.
+    /// Adds an object at the index determined by its record's serial.
     func add(_ object: ManagedObject) {
         let entry = Entry(serial: object.record.pending.serial, object: object)
         if entry.serial > lastAdded {

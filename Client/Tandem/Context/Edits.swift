@@ -59,8 +59,8 @@ struct Edits {
 
     /// Adds a member.
     ///
-    /// `below` contains the members without these edits. If it is nil, it is assumed to contain
-    /// `member` if these edits removed it.
+    /// `below` contains the members without these edits. If it is nil, `member` is assumed to be
+    /// among them only if these edits removed it.
     mutating func add(
         _ member: ObjectReference, to slot: Int, below: Set<ObjectReference>? = nil
     ) {
@@ -71,8 +71,8 @@ struct Edits {
 
     /// Removes a member.
     ///
-    /// `below` contains the members without these edits. If it is nil, it is assumed to contain
-    /// `member` unless these edits added it.
+    /// `below` contains the members without these edits. If it is nil, `member` is assumed to be
+    /// among them unless these edits added it.
     mutating func remove(
         _ member: ObjectReference, from slot: Int, below: Set<ObjectReference>? = nil
     ) {

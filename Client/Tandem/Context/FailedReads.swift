@@ -4,8 +4,8 @@ import TandemModel
 /// those reads.
 ///
 /// A failed read returns null, or no members. No save sends edits to the object until it is loaded.
-/// Then edits to properties whose read had failed are dropped, and the next save reports them. A
-/// property that was set without being read keeps its edit.
+/// When it is loaded, edits to properties whose reads had failed are dropped, and the next save
+/// reports them. A property that was set without being read keeps its edit.
 struct FailedReads {
     private var slots: [ObjectNumber: PropertyMask] = [:]
     /// The loaded values that the types of their properties can't represent.

@@ -5,7 +5,7 @@ import TandemWire
 final class InFlightSave {
     var request: SaveRequest
     var records: [ObjectRecord]
-    /// The edits for which a new model has no property, to be reported if the save did not happen.
+    /// The edits to properties that a new model lacks, to be reported if the save was not applied.
     var lost = DroppedEdits()
     /// The model to which the request's slots belong.
     var model: CompiledModel
@@ -19,7 +19,7 @@ final class InFlightSave {
     private enum Stage {
         /// The answer is awaited.
         case sent
-        /// The save may have happened; it has to be retried before the next save.
+        /// The save may have been applied; it has to be retried before the next save.
         case unknown
         /// The transaction was merged; the outcomes of the inserts are not known yet.
         case merged(isUnknown: Bool)
@@ -54,7 +54,7 @@ final class InFlightSave {
         }
     }
 
-    /// Whether the outcomes of the inserts are known as well.
+    /// Whether the transaction was merged and the outcomes of the inserts are known.
     var isSettled: Bool { if case .settled = stage { true } else { false } }
 
     /// Marks the outcome as unknown; a retry includes the last known position when the save was
@@ -65,7 +65,7 @@ final class InFlightSave {
         request.firstSentAt = sentAt
     }
 
-    /// Marks the save as sent again, after a refusal that shows that it has not happened.
+    /// Marks the save as sent again, after a refusal that shows that it was not applied.
     func markSentAgain() {
         guard !isSettled else { return }
         stage = isMerged ? .merged(isUnknown: false) : .sent
@@ -83,12 +83,12 @@ final class InFlightSave {
         stage = .settled
     }
 
-    /// Replaces records with those of another model or entity.
+    /// Replaces the records with records of a different model or entity.
     func replaceRecords(_ replacement: (ObjectRecord) -> ObjectRecord) {
         records = records.map(replacement)
     }
 
-    /// Returns whether this save wrote a transaction.
+    /// Returns whether a transaction was written by this save.
     func isMade(by transaction: Transaction) -> Bool {
         transaction.saveID == request.saveID && transaction.contentHash == request.contentHash
     }

@@ -5,7 +5,7 @@ import TandemWire
 final class ListUpdater: StatefulPart {
     /// Objects that have to be loaded before lists can place edited objects.
     private var lacking: Set<ObjectReference> = []
-    /// Whether a window from which edits removed rows waits for rows at the context's position.
+    /// Whether a window that lost rows to edits waits to be refilled at the context's position.
     private var wantsFill = false
 
     /// Invalidates an object in the overlays of lists after edits to it were added, changed or
@@ -56,8 +56,8 @@ final class ListUpdater: StatefulPart {
 
     /// Schedules a refill of the windows from which edits removed rows.
     ///
-    /// They are filled with the next merge, or at the context's position if it does not merge
-    /// automatically.
+    /// The windows are refilled by the next merge, or at the context's position if it does not
+    /// merge automatically.
     func fillSoon() {
         if isFollowing { return family.link.signal() }
         wantsFill = true

@@ -21,7 +21,7 @@ extension ContextPart {
         }
     }
 
-    /// Sends a request that a merge needs, for verdicts or for rows that a list lacks.
+    /// Sends a merge's request for verdicts or for rows that a list lacks.
     ///
     /// The request is logged as a fetch at the position before the merge.
     func loggedAnswer(

@@ -68,7 +68,7 @@ struct MergeApplier: ContextPart {
         participants.deliver()
     }
 
-    /// Publishes the saves of a group that were not reported before.
+    /// Publishes those saves of a group that were not reported before.
     private func publishSaves(of group: MergedGroup) {
         let payloads = family.payloads
         guard let session, payloads.hasListeners else { return }
@@ -92,8 +92,8 @@ struct MergeApplier: ContextPart {
             record.ranks.removeAll()
             for slot in record.entity.toManySlots { record.members[slot] = [] }
         case .update:
-            // The connection subscribes to every pushed entity, so the row stays as current as one
-            // that was read.
+            // The connection subscribes to every pushed entity, so the row stays current, like a
+            // row that was read.
             record.row = changes[at].row
             if let version { record.version = version }
         case .touch: break
@@ -132,8 +132,7 @@ struct MergeApplier: ContextPart {
         }
     }
 
-    /// Restarts the context at a position of the session: drops all loaded data and keeps the
-    /// edits.
+    /// Restarts the context at a position in a session: drops all loaded data and keeps the edits.
     func restart(in now: ServerState, at position: UInt64) {
         participants.deliver()
         let start = log?.now ?? 0
@@ -170,7 +169,7 @@ struct MergeApplier: ContextPart {
         guard let session else { return nil }
         let all = SaveGap(after: session.position(merged), through: now.position(position))
         if pins.isSameLog(now), position <= merged { return nil }
-        // The ring can't have all transactions up to a position after the session's.
+        // The ring can't contain all transactions up to a position after the session's position.
         guard session.generation == now.generation, position <= now.position,
             case .transactions(let skipped) = connection.recent(
                 after: merged, through: position, generation: now.generation)

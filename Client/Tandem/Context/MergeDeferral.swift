@@ -1,10 +1,10 @@
 /// Decides whether reads in progress defer the merge of received transactions.
 ///
-/// A merge past the answer of a read would make the answer unusable.
+/// A merge past the position of a read's answer would make the answer unusable.
 final class MergeDeferral {
     /// The number of repeated reads, during which nothing is merged automatically.
     ///
-    /// A read is repeated because the context had merged past its answer.
+    /// A read is repeated if the context has merged past the position of the read's answer.
     private var repeatedReads = 0
     /// The number of running reads.
     private var reads = 0
@@ -17,7 +17,7 @@ final class MergeDeferral {
     /// Whether no read is running.
     var isIdle: Bool { reads == 0 && repeatedReads == 0 }
 
-    /// Returns whether a merge has to be deferred, and remembers it if so.
+    /// Returns whether a merge has to be deferred, and records the deferral if so.
     ///
     /// If `isKept` is false, the connection does not keep the transactions for a later merge, and
     /// only repeated reads defer it.

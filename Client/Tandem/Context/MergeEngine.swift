@@ -6,7 +6,7 @@ import TandemWire
 struct MergeEngine: ContextPart {
     let context: ManagedObjectContext
 
-    /// Merges everything up to a position as one group.
+    /// Merges all transactions up to a position as one group.
     func merge(through target: UInt64, _ calls: DaemonCalls) async throws {
         if let parent { return try await parent.merger.merge(through: target, calls) }
         if family.pin != nil { return try await pins.mergePinned(through: target, calls) }
@@ -22,7 +22,8 @@ struct MergeEngine: ContextPart {
         merged >= target && connection.knownSession?.generation == session?.generation
     }
 
-    /// Returns all transactions up to a target; those no longer in the ring are requested.
+    /// Returns all transactions up to a target; those no longer in the ring are requested from the
+    /// daemon.
     ///
     /// Collecting always ends, however often others save: collected transactions are kept even if
     /// the ring advances, and the target is fixed. If the context moved meanwhile, it merges up to
@@ -63,7 +64,8 @@ struct MergeEngine: ContextPart {
         }
     }
 
-    /// Returns the history in an answer; throws `storage` if it does not reach beyond a position.
+    /// Returns the history in an answer; throws `storage` if the history does not reach beyond a
+    /// position.
     static func history(
         _ answer: DaemonMessage, after position: UInt64
     ) throws(TandemError) -> History {
@@ -159,8 +161,8 @@ struct MergeEngine: ContextPart {
 
     // MARK: Lists that lack rows
 
-    /// Fetches the rows missing from the first list that lacks any, and merges up to the answer;
-    /// returns false if no list lacks rows.
+    /// Fetches the rows missing from the first list that lacks any, and merges up to the answer's
+    /// position; returns false if no list lacks rows.
     func refill(
         for group: MergedGroup, _ verdicts: [ObjectIdentifier: [Verdict]], _ calls: DaemonCalls
     ) async throws -> Bool {
@@ -169,9 +171,10 @@ struct MergeEngine: ContextPart {
         return true
     }
 
-    /// Fetches the rows that a list lacks, and merges up to the answer and at least to `target`.
+    /// Fetches the rows that a list lacks, and merges up to the answer's position, and at least up
+    /// to `target`.
     ///
-    /// In a blocking call, a list is built from its chunks as they arrive.
+    /// In a blocking call, a list is built from the answer's chunks as they arrive.
     private func refill(
         _ list: any ListParticipant, _ fetch: Fetch, _ target: UInt64, _ calls: DaemonCalls
     ) async throws {
@@ -197,7 +200,7 @@ struct MergeEngine: ContextPart {
         }
     }
 
-    /// Returns the first list that lacks rows, and the fetch of these rows.
+    /// Returns the first list that lacks rows, and a fetch for these rows.
     func firstRefill(
         for group: MergedGroup, _ verdicts: [ObjectIdentifier: [Verdict]]
     ) -> (list: any ListParticipant, fetch: Fetch)? {
@@ -208,7 +211,7 @@ struct MergeEngine: ContextPart {
         return nil
     }
 
-    /// Assembles the answer to a fetch; throws for an answer of another kind.
+    /// Assembles the answer to a fetch; throws if the answer is of a different kind.
     private func listAnswer(
         _ result: Result<DaemonMessage, TandemError>, of fetch: Fetch, _ chunks: ChunkReader?
     ) throws -> Result<ListAnswer, TandemError> {
@@ -224,7 +227,7 @@ struct MergeEngine: ContextPart {
 
     // MARK: Lists one by one
 
-    /// Requests the verdicts of each list separately, at the end of the group, and merges the
+    /// Requests the verdicts for each list separately, at the end of the group, and merges the
     /// group.
     ///
     /// A list whose request is refused again is fetched at that position; if the fetch is refused

@@ -1,7 +1,7 @@
 import TandemModel
 import TandemWire
 
-/// A list or an observer, which steps together with its context on every merge.
+/// A list or an observer that steps with its context on every merge.
 ///
 /// A merge has these stages, and no two merges overlap:
 ///
@@ -27,32 +27,34 @@ protocol MergeParticipant: AnyObject {
 protocol ListParticipant: MergeParticipant {
     /// The verdict query of this list, or nil if it never needs one.
     var verdictItem: VerdictItem? { get }
-    /// Returns whether the loaded data does not suffice to evaluate the group; called before rows
+    /// Returns whether the loaded data is insufficient to evaluate the group; called before rows
     /// are merged.
     func needs(_ group: MergedGroup) -> Bool
     /// Whether the list waits for a fetch, so that even an empty merge has an effect.
     var isWaiting: Bool { get }
-    /// Whether the list waits only for rows to replace those that edits removed from a window.
+    /// Whether the list waits only for rows that replace rows removed from its window by edits.
     var needsRefill: Bool { get }
     /// Returns the fetch that the list needs before it steps over the group, or nil.
     func refill(for group: MergedGroup, _ verdicts: [Verdict]?) -> Fetch?
-    /// Receives the result of the list's fetch, to be used in the merge that reaches its position.
+    /// Receives the result of the list's fetch, to be used in the merge that reaches the result's
+    /// position.
     func receive(_ result: Result<ListAnswer, TandemError>, for fetch: Fetch)
-    /// Discards the shown rows because no verdicts are available; they are fetched again with this
-    /// merge.
+    /// Discards the shown rows because no verdicts are available; they are fetched again during
+    /// this merge.
     func resetAfterGap()
     /// Returns at most `count` shown objects around `object`, or none if it is not shown.
     func objects(around object: ObjectReference, _ count: Int) -> [ObjectReference]
     /// Invalidates an object after edits to it were added, changed or removed in its context
     /// family.
     func didEdit(_ object: ObjectReference)
-    /// Notifies the list that the objects it needs to place edited objects have been loaded.
+    /// Notifies the list that the objects needed to place edited objects have been loaded.
     func didLoad()
     /// Stores the values of rows for comparison, before the context discards all loaded data.
     func willDiscardData()
-    /// Whether edits of its context were added or removed since it last applied them.
+    /// Whether edits in the list's context were added or removed since the list last applied them.
     var isOverlayStale: Bool { get }
-    /// Applies the latest edits of its context; returns whether there is a change to deliver.
+    /// Applies the latest edits in the list's context; returns whether there is a change to
+    /// deliver.
     func stepOverlay() -> Bool
     /// Notifies the list that the daemon refuses this process, for example after a migration to a
     /// model that the process does not know.

@@ -81,7 +81,7 @@ final class MergeParticipants {
         deliver()
     }
 
-    /// Calls `deliver()` of all participants that stepped.
+    /// Calls `deliver()` on all participants that have stepped.
     ///
     /// A nested merge first completes the delivery of the enclosing merge.
     func deliver() {

@@ -1,7 +1,7 @@
 import TandemModel
 import TandemQuery
 
-/// Edits translated into the slots of another entity.
+/// Edits translated into the slots of a different entity.
 struct TranslatedEdits {
     var edits = Edits()
     /// The edited properties that do not exist in that entity, such as `Team.wins`.
@@ -53,8 +53,8 @@ extension ModelTranslation {
         return (property.slot, value)
     }
 
-    /// Returns the same property of the new model, or nil if there is none or it is derived
-    /// differently.
+    /// Returns the corresponding property in the new model, or nil if there is none or it is
+    /// derived differently.
     ///
     /// A set value can't be moved to a derived attribute, because every save would be refused.
     private func holder(
@@ -66,10 +66,10 @@ extension ModelTranslation {
         return same
     }
 
-    /// Computes the folded strings of edited attributes, as an edit does.
+    /// Computes the folded strings of edited attributes, in the same way as an edit.
     private func foldAnew(in now: CompiledEntity, _ edits: inout Edits) {
         for derivation in now.derivations where derivation.kind == .folded {
-            // A text that the application set is kept, and the save is refused.
+            // A folded string that the application set is kept, and the save is refused.
             guard edits.values[derivation.slot] == nil,
                 let source = edits.values[derivation.source]
             else { continue }
@@ -110,7 +110,7 @@ extension ModelTranslation {
         }
     }
 
-    /// Sets the defaults of properties that the old entity of a new object lacked or derived
+    /// Sets the defaults of properties that a new object's old entity lacked or derived
     /// differently.
     private func setNewDefaults(
         of old: CompiledEntity, in now: CompiledEntity, _ edits: inout Edits
@@ -123,7 +123,7 @@ extension ModelTranslation {
 }
 
 extension Edits {
-    /// Returns whether a value is the folded text of another edited value.
+    /// Returns whether a value is the folded form of another edited value.
     fileprivate func isFolded(_ value: Value, _ slot: Int, of entity: CompiledEntity) -> Bool {
         guard let derivation = entity.derivation(of: slot), derivation.kind == .folded,
             let source = values[derivation.source]

@@ -1,15 +1,14 @@
 import TandemModel
 import TandemWire
 
-/// Translates tags and slots of one model into those of another model, by the names of entities and
-/// properties.
+/// Translates tags and slots from one model to another, by the names of entities and properties.
 ///
 /// Nothing is left out silently: the throwing functions throw `schemaMismatch` for anything that
 /// does not exist in the new model.
 struct ModelTranslation {
     /// The model of the tags and slots to translate.
     let old: CompiledModel
-    /// The model to translate them to.
+    /// The model into which they are translated.
     let new: CompiledModel
     private let renames: ModelRenames
 
@@ -25,7 +24,7 @@ struct ModelTranslation {
         ObjectReference(tag: try entities(object.tag).new.tag, number: object.number)
     }
 
-    /// Returns the owner and slot of the same property in the new model.
+    /// Returns the owner and slot of the corresponding property in the new model.
     func slot(
         _ slot: Int, of owner: ObjectReference
     ) throws(TandemError) -> (owner: ObjectReference, slot: Int) {
@@ -51,7 +50,8 @@ struct ModelTranslation {
         return same
     }
 
-    /// Returns the same property in an entity of the new model, or nil if the entity lacks it.
+    /// Returns the corresponding property in an entity of the new model, or nil if the entity lacks
+    /// it.
     func property(_ property: CompiledProperty, in now: CompiledEntity) -> CompiledProperty? {
         let later = now.ancestors.lazy.compactMap {
             new.entity(tagged: $0).flatMap { renames.properties[$0.name]?[property.name] }
@@ -62,7 +62,7 @@ struct ModelTranslation {
         return same
     }
 
-    /// Returns the same entity in the new model, or nil if the model lacks it.
+    /// Returns the corresponding entity in the new model, or nil if the model lacks it.
     func entity(_ before: CompiledEntity) -> CompiledEntity? { try? entities(before.tag).new }
 
     private func lacks(_ what: String) -> TandemError {
@@ -75,7 +75,7 @@ struct ModelTranslation {
 
     // MARK: Saves
 
-    /// Returns the same save in the slots of the new model.
+    /// Returns the save translated into the tags and slots of the new model.
     func save(_ request: SaveRequest) throws(TandemError) -> SaveRequest {
         var result = request
         result.modelVersion = new.version

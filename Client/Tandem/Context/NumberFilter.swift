@@ -20,7 +20,7 @@ struct NumberFilter {
     /// Creates an empty filter.
     init() {}
 
-    /// Creates a filter of some numbers, with capacity for at least as many more.
+    /// Creates a filter that contains these numbers and has capacity for at least as many more.
     init(_ numbers: some Collection<ObjectNumber>) {
         guard !numbers.isEmpty else { return }
         let bits = max(1_024, (numbers.count * 16).roundedUpToPowerOfTwo)

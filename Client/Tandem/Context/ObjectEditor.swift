@@ -1,13 +1,13 @@
 import TandemModel
 import TandemWire
 
-/// Manages the pending edits of a context: tracks the edited objects, mirrors edits to
-/// relationships at the other end, and keeps the undo stack.
+/// Manages the pending edits of a context: tracks the edited objects, mirrors relationship edits at
+/// the other end, and keeps the undo stack.
 final class ObjectEditor: StatefulPart {
     /// Objects with pending edits; they are retained until the edits are saved or dropped.
     private let edited = EditedObjects()
     private let undoStack: UndoStack
-    /// Edits that were dropped because the current model has no property for them; the next save
+    /// Edits that were dropped because the current model lacks their properties; the next save
     /// reports them.
     private var droppedEdits = DroppedEdits()
 
@@ -67,11 +67,11 @@ final class ObjectEditor: StatefulPart {
         droppedEdits.record(names, in: place)
     }
 
-    /// Records the dropped edits of a save that did not happen.
+    /// Records the edits that were dropped from a save that was not applied.
     func recordDropped(_ lost: DroppedEdits) { droppedEdits.merge(lost) }
 
-    /// Throws `schemaMismatch` if edits were dropped; only once, so that the next save can save the
-    /// other edits.
+    /// Throws `schemaMismatch` once if edits were dropped; the next save can then save the other
+    /// edits.
     func checkDroppedEdits() throws(TandemError) {
         guard let error = droppedEdits.error else { return }
         droppedEdits = DroppedEdits()
@@ -126,7 +126,7 @@ final class ObjectEditor: StatefulPart {
         if let target = value.reference { link(record, to: target, relationship) }
     }
 
-    /// Removes the edit to a value, even if the value below it is not loaded.
+    /// Removes the edit to a value, even if the underlying value is not loaded.
     func unset(_ slot: Int, of record: ObjectRecord) {
         if let below = record.committedValue(slot) { return set(below, slot, of: record) }
         if let relationship = record.entity.properties[slot].relationship {
@@ -201,7 +201,7 @@ final class ObjectEditor: StatefulPart {
         edit(record, slot) { $0.remove(member.reference, from: slot, below: below) }
     }
 
-    /// Removes all references to an object that was never saved and will not be.
+    /// Removes all references to an object that was never saved and will not be saved.
     func unlinkAll(_ record: ObjectRecord) {
         for property in record.entity.properties {
             guard let relationship = property.relationship else { continue }
@@ -216,7 +216,7 @@ final class ObjectEditor: StatefulPart {
         }
     }
 
-    /// Updates the folded strings of a value that was set.
+    /// Updates the folded strings derived from a value that was set.
     private func setFolded(from value: Value, _ source: Int, of record: ObjectRecord) {
         for derivation in record.entity.derivations
         where derivation.kind == .folded && derivation.source == source {
@@ -224,7 +224,7 @@ final class ObjectEditor: StatefulPart {
         }
     }
 
-    /// Replaces the members of an ordered relationship, with the fewest edits that produce the
+    /// Replaces the members of an ordered relationship, with the fewest edits that produce the new
     /// order.
     ///
     /// A member that occurs twice gets the position of its first occurrence. Deleted objects are
@@ -254,7 +254,7 @@ final class ObjectEditor: StatefulPart {
         )
     }
 
-    /// Sets ranks of members of an ordered relationship.
+    /// Sets the ranks of members of an ordered relationship.
     func place(_ places: [ObjectReference: Rank], _ slot: Int, of record: ObjectRecord) {
         guard !record.isGone, !places.isEmpty else { return }
         edit(record, slot) { $0.place(places, in: slot) }
@@ -440,7 +440,7 @@ final class ObjectEditor: StatefulPart {
         for child in children { child.editor.follow(lost, to: outcome) }
     }
 
-    /// Drops the edit to a property, at both ends of a relationship.
+    /// Drops the edit to a property; for a relationship, at both ends.
     func dropEdit(of slot: Int, _ record: ObjectRecord) {
         guard record.entity.properties[slot].isToMany else { return unset(slot, of: record) }
         let members = { (edits: [Int: Set<ObjectReference>]) in (edits[slot] ?? []).sorted() }
@@ -462,7 +462,7 @@ final class ObjectEditor: StatefulPart {
         }
     }
 
-    /// Replaces a new object by an existing one, including in edits made while the save was in
+    /// Replaces a new object with an existing one, including in edits made while the save was in
     /// flight.
     func move(_ lost: ObjectRecord, to existing: ObjectRecord) {
         let (old, new) = (lost.reference, existing.reference)
@@ -500,7 +500,7 @@ final class ObjectEditor: StatefulPart {
 
     var canRedo: Bool { undoStack.canRedo }
 
-    /// Combines all edits in `body` into one undo step.
+    /// Combines all edits made by `body` into one undo step.
     func undoGroup<Result>(_ body: () throws -> Result) rethrows -> Result {
         undoStack.begin()
         defer { undoStack.end() }

@@ -6,9 +6,9 @@ import TandemWire
 /// Objects are unique: as long as an object is retained, the graph returns the same instance.
 final class ObjectGraph: StatefulPart {
     private let records = RecordTable()
-    /// The number of records at which unused ones are removed next.
+    /// The number of records at which unused records will next be removed.
     private var sweepAt: Int
-    /// Contexts of finished loops over batches whose objects are still in use.
+    /// The contexts of finished loops over batches, while objects of these contexts are in use.
     private var keptForObjects: [ManagedObjectContext] = []
     /// The slots and columns of properties by name, shared by the context's objects.
     let propertyCache = PropertyCache()
@@ -18,7 +18,7 @@ final class ObjectGraph: StatefulPart {
         super.init(shared)
     }
 
-    /// The record of a number, or nil if this context has none.
+    /// The record with this number, or nil if the context has none.
     subscript(number: ObjectNumber) -> ObjectRecord? { records[number] }
 
     /// The number of records.
@@ -29,7 +29,7 @@ final class ObjectGraph: StatefulPart {
 
     /// Removes a record whose object moves to another record.
     func remove(_ record: ObjectRecord) {
-        // A merge that observers caused may have moved the object to another record.
+        // A merge triggered by observers may have moved the object to another record.
         if records[record.reference.number] === record { records[record.reference.number] = nil }
     }
 
@@ -48,7 +48,7 @@ final class ObjectGraph: StatefulPart {
         return reference
     }
 
-    /// Returns the object of a reference; it is unique as long as it is retained.
+    /// Returns the object with this reference, and the same instance as long as it is retained.
     func object(_ reference: ObjectReference) -> ManagedObject { object(of: record(reference)) }
 
     /// Returns the objects of adopted rows, in the same order.
@@ -98,7 +98,8 @@ final class ObjectGraph: StatefulPart {
     /// Whether the context has a row of the object.
     func hasRow(_ number: ObjectNumber) -> Bool { records[number]?.row != nil }
 
-    /// Stores a row that is valid at the context's position, unless the context has one.
+    /// Stores a row that is valid at the context's position, unless the context already has a row
+    /// of the object.
     func storeRow(_ object: ObjectReference, _ row: Row, version: UInt64?) {
         let record = record(object)
         guard record.row == nil, let version else { return }
@@ -127,7 +128,7 @@ final class ObjectGraph: StatefulPart {
 
     /// Retains a context while its objects are in use, because objects have no values without it.
     ///
-    /// The retained context is also released together with this graph.
+    /// The retained context is released with this graph at the latest.
     func keepForObjects(_ other: ManagedObjectContext) {
         keptForObjects.append(other)
         dropUnused()
@@ -208,7 +209,7 @@ final class ObjectGraph: StatefulPart {
         failures.didLoad(record)
     }
 
-    /// Returns the error for a received row that is not a row of its entity.
+    /// Returns the error for a received row that is not a valid row of its entity.
     static func unreadable(_ object: ObjectReference, _ entity: CompiledEntity) -> TandemError {
         TandemError(.storage, "the row of \(entity.name)/\(object.number) cannot be read")
     }
@@ -228,7 +229,7 @@ final class ObjectGraph: StatefulPart {
         for reference in references { _ = try entity(of: reference) }
     }
 
-    /// Returns the entity of a received reference; throws `storage` if the model does not have it.
+    /// Returns the entity of a received reference; throws `storage` if the model lacks the entity.
     func entity(of reference: ObjectReference) throws(TandemError) -> CompiledEntity {
         if let entity = session?.model.entity(tagged: reference.tag) { return entity }
         throw TandemError(
@@ -251,7 +252,7 @@ final class ObjectGraph: StatefulPart {
         return added.reduce(below) { $0.union($1) }.filter { member in
             guard let other = records[member.number] else { return below.contains(member) }
             if other.isDeleted { return false }
-            // The edit at the to-one end decides; the edit at this end may only mirror it.
+            // The edit at the to-one end takes precedence; the edit at this end may only mirror it.
             guard let value = other.editedValues[relationship.inverseSlot] else {
                 return below.contains(member)
             }
@@ -297,7 +298,7 @@ final class ObjectGraph: StatefulPart {
         of record: ObjectRecord, _ slot: Int, _ relationship: CompiledRelationship
     ) -> [ObjectReference] {
         if relationship.toMany {
-            // If the members are not loaded, at least those added here are known.
+            // If the members are not loaded, at least the members added in this context are known.
             let added = record.inFlight.applied(to: [], slot)
             let known = members(of: record, slot) ?? record.pending.applied(to: added, slot)
             return known.sorted()
@@ -324,7 +325,7 @@ final class ObjectGraph: StatefulPart {
         for child in children { child.graph.correct(reference) }
     }
 
-    /// Rebinds the records to another model, and drops unused ones.
+    /// Rebinds the records to a different model, and drops unused records.
     ///
     /// Entities and properties are matched by their names and their former names.
     func rebind(_ translation: ModelTranslation) {
@@ -356,7 +357,7 @@ final class ObjectGraph: StatefulPart {
         withExtendedLifetime(held) {}
     }
 
-    /// Moves the object and edits of a record to a record of another entity or model.
+    /// Moves the object and edits of a record to a record of a different entity or model.
     ///
     /// Edits to properties that do not exist in `place` are recorded as dropped.
     private func replace(
@@ -394,13 +395,14 @@ final class ObjectGraph: StatefulPart {
 extension ObjectGraph: Sequence {
     var underestimatedCount: Int { count }
 
-    /// Iterates over the records in no particular order; changes made meanwhile are not seen.
+    /// Iterates over the records in no particular order; changes made during the iteration are not
+    /// visible.
     func makeIterator() -> RecordTable.Iterator { records.makeIterator() }
 }
 
 extension ObjectRecord {
-    /// Takes over the object and edits of a record of another entity or model, matched by property
-    /// name.
+    /// Takes over the object and edits of a record of a different entity or model; properties are
+    /// matched by name.
     ///
     /// Returns the names of the edited properties that do not exist in this record's entity.
     fileprivate func adopt(

@@ -55,8 +55,8 @@ final class ObjectLoader: StatefulPart {
         return graph.object(reference)
     }
 
-    /// Loads the rows and members that are not loaded yet; if `withRows` is true, also the rows of
-    /// the members.
+    /// Loads the rows and members that are not loaded yet; if `withRows` is true, also loads the
+    /// rows of the members.
     ///
     /// If the model changes meanwhile, the read is repeated under the new model.
     func load(
@@ -91,7 +91,7 @@ final class ObjectLoader: StatefulPart {
         }
     }
 
-    /// Returns the entities that members of a relationship may have.
+    /// Returns the entities to which the members of a relationship may belong.
     private func destinationTags(
         of list: (owner: ObjectReference, slot: Int), _ model: CompiledModel
     ) -> [EntityTag] {
@@ -152,7 +152,7 @@ final class ObjectLoader: StatefulPart {
     /// Loads data for a property read; an error is stored, and thrown by the next throwing call.
     ///
     /// If the load causes a merge, observers of objects and of declared lists are notified after
-    /// the reading code is done.
+    /// the code that reads the property has finished.
     func fire(_ load: (ManagedObjectContext, DaemonCalls) async throws -> Void) {
         family.withLoad {
             do {
@@ -165,8 +165,7 @@ final class ObjectLoader: StatefulPart {
         }
     }
 
-    /// Tries again to load properties whose reads failed; after another failure they stay
-    /// unreadable.
+    /// Tries again to load properties whose reads failed; if that fails too, they stay unreadable.
     func loadAgain(_ record: ObjectRecord) {
         let failed = failures.slots(of: record)
         let members = failed.filter {
@@ -190,7 +189,7 @@ final class ObjectLoader: StatefulPart {
     /// Returns the content of a blob if a context of the family has read it recently.
     func cachedContent(of blob: BlobReference) -> [UInt8]? { root.loader.blobs[blob] }
 
-    /// Returns the content of a blob in a property of an object, or nil if it can't be loaded.
+    /// Returns the content of the blob in an object's property, or nil if it can't be loaded.
     ///
     /// After a failure, ``ManagedObjectContext/faultFailure`` contains the error.
     func content(

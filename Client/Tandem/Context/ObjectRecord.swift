@@ -8,19 +8,19 @@ import TandemWire
 final class ObjectRecord {
     let entity: CompiledEntity
     let reference: ObjectReference
-    // The following properties are assigned, or changed in place by functions that access no other
-    // part of the record and release nothing that could run other code. Two accesses therefore
-    // never overlap.
+    // The following properties are only assigned, or changed in place by functions that access no
+    // other part of the record and release nothing that could run other code. Two accesses
+    // therefore never overlap.
     /// The row as of the context's position, or nil if it is not loaded.
     @exclusivity(unchecked) var row: Row?
     /// The position of the transaction that last changed the row; 0 if the row is not loaded.
     ///
-    /// For a fault with edits, it is the position on which the edits are based; 0 if the object was
-    /// never read.
+    /// For a fault with edits, it is the position on which the edits are based, or 0 if the object
+    /// was never read.
     @exclusivity(unchecked) var version: UInt64 = 0
-    /// The version of the stored row that caused the last conflict of a save; 0 if there was none.
+    /// The version of the stored row that caused the last save conflict; 0 if there was none.
     var refusedFor: UInt64 = 0
-    /// Whether the object does not exist in the store, or no longer exists.
+    /// Whether the object does not exist, or no longer exists, in the store.
     @exclusivity(unchecked) var isMissing = false
     /// Whether the read of a property failed (``FailedReads``).
     @exclusivity(unchecked) var isUnreadable = false
@@ -32,7 +32,7 @@ final class ObjectRecord {
     @exclusivity(unchecked) var inFlight = Edits()
     /// The edits to be sent by the next save.
     @exclusivity(unchecked) var pending = Edits()
-    /// The object of the parent context whose values lie below this record's edits.
+    /// The parent context's object, over whose values this record's edits are layered.
     ///
     /// Nil in a root context, and for objects created in the child. A record with a base has no row
     /// of its own.
@@ -60,10 +60,10 @@ final class ObjectRecord {
         row == nil && (pending.kind == .insert || inFlight.kind == .insert) && !isDeleted
     }
 
-    /// Whether the object is deleted, or will be by the next save.
+    /// Whether the object is deleted, or will be deleted by the next save.
     var isDeleted: Bool { isGone || pending.kind == .delete || inFlight.kind == .delete }
 
-    /// Whether the object is missing in the store, or deleted in the parent.
+    /// Whether the object is missing from the store, or deleted in the parent.
     var isGone: Bool { isMissing || (base?.record.isDeleted ?? false) }
 
     /// Whether the values are not loaded yet.
@@ -72,10 +72,10 @@ final class ObjectRecord {
         return row == nil && !isInserted && !isMissing
     }
 
-    /// Whether the values below the edits are loaded.
+    /// Whether the values underlying the edits are loaded.
     var isBased: Bool { row != nil || base.map { !$0.record.isFault } ?? false }
 
-    /// Whether there are edits that are pending or in flight.
+    /// Whether the object has pending or in-flight edits.
     var hasEdits: Bool { !pending.isEmpty || !inFlight.isEmpty }
 
     /// Whether the record is unused, so that the context may remove it.
@@ -139,10 +139,10 @@ final class ObjectRecord {
 
     /// Removes all loaded data and keeps the edits.
     ///
-    /// From then on, edits to loaded values, including those that can be redone, are based on
-    /// `position`. If a later version caused a save to be refused, they are based on that version.
-    /// A save still conflicts with changes that others make after that position. If `position` is
-    /// nil, the version is reset.
+    /// From then on, edits to loaded values, including edits that can be redone, are based on
+    /// `position`. If a save was refused because of a later version, the edits are based on that
+    /// version. A save still conflicts with changes that others make after that position. If
+    /// `position` is nil, the version is reset.
     func fault(at position: UInt64? = nil) {
         row = nil
         let isBased = version != 0 && (hasEdits || steps > 0)

@@ -1,14 +1,14 @@
 import TandemModel
 import TandemWire
 
-/// A lease by which the daemon keeps a position readable for a pinned context; released with this
+/// A lease with which the daemon keeps a position readable for a pinned context; released with this
 /// object.
 final class Pin {
     let lease: UInt32
     /// The position of the lease, or nil if the daemon holds none.
     private(set) var held: UInt64?
-    /// The time when half of the lease has passed, in nanoseconds of the connection's monotonic
-    /// clock.
+    /// The time at which half of the lease's duration has passed, in nanoseconds of the
+    /// connection's monotonic clock.
     private var halfTime: UInt64 = 0
     private let connection: Connection
 
@@ -21,7 +21,7 @@ final class Pin {
 
     deinit { connection.releasePin(lease) }
 
-    /// Marks the lease as unknown to the daemon, which has another log or epoch.
+    /// Marks the lease as unknown to the daemon, which now has a different log or epoch.
     func forget() { held = nil }
 
     /// Moves the lease to a position; does nothing if it is already there and `isRenewed` is false.
@@ -39,7 +39,7 @@ final class Pin {
         connection.state.withLock { $0.pins.hold(lease, at: position) }
     }
 
-    /// Moves the lease to a position, and renews it if half of its time has passed.
+    /// Moves the lease to a position, and renews it if half of its duration has passed.
     func renew(at position: UInt64, _ calls: DaemonCalls) async throws {
         let isOld = connection.clock.monotonicNanoseconds >= halfTime
         try await acquire(at: position, isRenewed: isOld, calls)

@@ -61,8 +61,8 @@ struct PinMover: ContextPart {
     /// Returns the context to the stream of its connection.
     private func follow() {
         family.pin = nil
-        // Everything up to here is merged, so earlier gaps in the stream do not matter; later gaps
-        // are filled with requested history.
+        // Everything up to the current position is merged, so earlier gaps in the stream do not
+        // matter; later gaps are filled with requested history.
         if let now = connection.knownSession, isSameLog(now) {
             family.join(now)
         }
@@ -102,12 +102,13 @@ struct PinMover: ContextPart {
             || children.contains { $0.pins.isFamilyEdited }
     }
 
-    /// Returns whether a session has the log and epoch of the context.
+    /// Returns whether a session has the same log and epoch as the context.
     func isSameLog(_ now: ServerState) -> Bool {
         now.log == session?.log && now.epoch == session?.epoch
     }
 
-    /// Releases the pin without moving the context, so that the next read restarts at the end.
+    /// Releases the pin without moving the context, so that the next read restarts it at the
+    /// journal's end.
     ///
     /// The restart is necessary: the stream lacks transactions of entities that the session
     /// subscribed to while it read at the pin.
@@ -136,9 +137,9 @@ struct PinMover: ContextPart {
     /// Moves a pinned context to a position by applying or undoing the transactions in between.
     ///
     /// If these transactions are no longer available or contain a model, the context restarts: at
-    /// the target if `isExact`, otherwise at the journal's end. In another log or epoch it always
-    /// restarts at the end. A move does not depend on the pin's lease, because moving is the remedy
-    /// for an expired lease.
+    /// the target if `isExact`, otherwise at the journal's end. In a different log or epoch, it
+    /// always restarts at the end. A move does not depend on the pin's lease, because moving is the
+    /// remedy for an expired lease.
     func move(
         to target: UInt64, isExact: Bool = false, attempt: Int = 1, _ calls: DaemonCalls
     ) async throws {
@@ -171,8 +172,9 @@ struct PinMover: ContextPart {
 
     /// Returns whether the context and its verdict queries are unchanged since a move began.
     ///
-    /// Reads at a pin do not change the position. But in the meantime a list may have been fetched
-    /// with another request, or objects may have been read for which the group has no changes.
+    /// Reads at a pin do not change the position. In the meantime, however, a list may have been
+    /// fetched with a different request, or a read may have loaded objects whose changes the group
+    /// lacks.
     func isStillValid(_ move: Repositioning) -> Bool {
         guard merged == move.start, family.pin === move.pin else { return false }
         if move.target == move.start { return true }

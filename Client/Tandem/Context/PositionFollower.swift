@@ -74,7 +74,7 @@ struct PositionFollower: ContextPart {
         return position
     }
 
-    /// Waits until everything up to a position is merged.
+    /// Waits until all transactions up to a position are merged.
     func reach(
         _ position: Position, _ timeout: Double, _ calls: DaemonCalls
     ) async throws -> Position {
@@ -121,7 +121,8 @@ struct PositionFollower: ContextPart {
     func followModel(
         from before: CompiledModel, _ error: TandemError, _ calls: DaemonCalls
     ) async throws -> ModelTranslation {
-        // The daemon pushes everything up to its answer before it answers, including the model.
+        // Before it answers, the daemon pushes everything up to the answer's position, including
+        // the model.
         try await mergeToEnd(calls)
         guard let now = session?.model, now.version != before.version else { throw error }
         return ModelTranslation(from: before, to: now)

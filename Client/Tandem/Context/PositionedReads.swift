@@ -37,7 +37,7 @@ struct PositionedReads: ContextPart {
         return try await readAlongsideVerdicts(part, calls, extract)
     }
 
-    /// Repeats a read, piggybacked on a verdict request; without verdict items if these were
+    /// Repeats a read by piggybacking it on a verdict request, without verdict items if they were
     /// refused.
     ///
     /// Automatic merges are deferred meanwhile.
@@ -171,7 +171,8 @@ extension PiggybackedRead {
 }
 
 extension PiggybackedAnswer {
-    /// Creates an answer from a message, or returns nil if the message answers no such read.
+    /// Creates an answer from a message, or returns nil if the message is not the answer to such a
+    /// read.
     init?(_ message: DaemonMessage) {
         switch message {
         case .fetched(let answer): self = .fetched(answer)

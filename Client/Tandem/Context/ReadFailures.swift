@@ -1,8 +1,8 @@
 import TandemModel
 import TandemWire
 
-/// The failures of property reads, which can't throw, kept until a throwing call of the context
-/// reports them.
+/// The failures of property reads, kept until a throwing call of the context reports them, because
+/// a read can't throw.
 final class ReadFailures: StatefulPart {
     /// The error of a property read that failed to load data, until a call throws it.
     private(set) var fault: TandemError?
@@ -88,7 +88,8 @@ final class ReadFailures: StatefulPart {
         failedReads.markFailed(unknown: value, slot, of: record, error)
     }
 
-    /// Removes the failed reads of properties that are now loaded, here and in child contexts.
+    /// Removes the failed reads of properties that are now loaded, in this context and its
+    /// children.
     func didLoad(_ record: ObjectRecord) {
         if record.isUnreadable {
             let readable = PropertyMask(
@@ -111,7 +112,7 @@ final class ReadFailures: StatefulPart {
         return value.outside.map { loader.cachedContent(of: $0) != nil } ?? true
     }
 
-    /// Drops edits that may depend on failed reads, here and in child contexts.
+    /// Drops edits that may depend on failed reads, in this context and its children.
     func dropDoubtfulEdits() {
         for (record, slots) in failedReads.drainDoubtful() where !record.isGone {
             for slot in slots {
@@ -131,7 +132,7 @@ final class ReadFailures: StatefulPart {
             try failedReads.check(editor.editedObjects.lazy.map(\.record))
             try failedReads.checkDropped()
         } catch {
-            // The error contains the failure that the next call would throw.
+            // The thrown error includes the failure that the next call would throw.
             fault = nil
             throw error
         }

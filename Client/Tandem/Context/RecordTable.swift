@@ -8,14 +8,13 @@ final class RecordTable {
     /// Excludes most numbers without a record; at most one in eight of them needs a table look-up.
     private var filter = NumberFilter()
 
-    /// The number of times that a record was set; while it is unchanged, no number has a new
-    /// record.
+    /// The number of times that a record was set; while it is unchanged, no record was added.
     private(set) var additions = 0
 
     /// The number of records.
     var count: Int { records.count }
 
-    /// The record of a number.
+    /// The record with this number.
     subscript(number: ObjectNumber) -> ObjectRecord? {
         @inline(__always) get { additions > 0 && filter.mayHold(number) ? records[number] : nil }
         set {
@@ -36,7 +35,8 @@ final class RecordTable {
 extension RecordTable: Sequence {
     var underestimatedCount: Int { count }
 
-    /// Iterates over the records in no particular order; changes made meanwhile are not seen.
+    /// Iterates over the records in no particular order; changes made during the iteration are not
+    /// visible.
     func makeIterator() -> Dictionary<ObjectNumber, ObjectRecord>.Values.Iterator {
         records.values.makeIterator()
     }

@@ -1,7 +1,7 @@
 import TandemModel
 import TandemWire
 
-/// A list's part of a verdict request.
+/// The part of a verdict request that concerns one list.
 struct VerdictQuery: Equatable {
     var list: ObjectIdentifier
     var item: VerdictItem?
@@ -9,7 +9,7 @@ struct VerdictQuery: Equatable {
 
 /// A move of a context to an exact position, or a fetch of lists at its current position.
 ///
-/// It records the state of the context at the beginning.
+/// The properties record the state of the context at the start of the move.
 struct Repositioning {
     let start: UInt64
     let target: UInt64
@@ -17,7 +17,7 @@ struct Repositioning {
     let attempt: Int
     let pin: Pin?
     let interests: Set<EntityTag>
-    /// The verdict queries at the time of the request; nil before it.
+    /// The verdict queries at the time of the request; nil before the request.
     private(set) var queries: [VerdictQuery]?
 
     init(

@@ -4,12 +4,12 @@ import TandemWire
 /// Encodes edits as the operations of a save.
 struct SaveBuilder {
     let policy: MergePolicy
-    /// The records to send: those with more than mirrored edits and predicted effects of delete
-    /// rules.
+    /// The records to send; records with only mirrored edits or predicted effects of delete rules
+    /// are left out.
     private let records: [ObjectRecord]
     /// The ordinals of new objects in the order of insertion, by number.
     private let ordinals: [ObjectNumber: Int]
-    /// The links that each object sends, by its number.
+    /// The links that each object sends, by object number.
     private let links: [ObjectNumber: [LinkChange]]
 
     /// The model that the app declares; `overwrite` sends properties that it lacks only if they
@@ -114,7 +114,7 @@ struct SaveBuilder {
         }
     }
 
-    /// Returns the names of an entity's declared properties, or nil for all.
+    /// Returns the names of an entity's declared properties, or nil if all are declared.
     private func declaredNames(of entity: CompiledEntity) -> Set<String>? {
         guard let declared else { return nil }
         return entity.ancestors.reduce(into: []) { names, tag in
@@ -192,7 +192,7 @@ struct SaveBuilder {
         if case .reference(let reference) = value { .reference(neutral(reference)) } else { value }
     }
 
-    /// Replaces a new object by its ordinal, under an entity tag that no object has.
+    /// Replaces a new object with its ordinal, under an entity tag that no object has.
     private func neutral(_ reference: ObjectReference) -> ObjectReference {
         guard !ordinals.isEmpty, let ordinal = ordinals[reference.number] else {
             return reference
@@ -259,11 +259,11 @@ private struct SentLinks {
         return result
     }
 
-    /// Returns whether `owner` is the end of a many-to-many link that sends it.
+    /// Returns whether `owner` is the end that sends a many-to-many link.
     ///
-    /// An ordered end sends the link, otherwise the end with the lower link id. If both ends have
-    /// the same relationship, a new object sends it, so that a retry with other object numbers
-    /// sends the same links.
+    /// An ordered end sends the link; otherwise, the end with the lower link id sends it. If both
+    /// ends have the same relationship, a new object sends it, so that a retry with other object
+    /// numbers sends the same links.
     private func isSender(
         _ owner: ObjectReference, _ relationship: CompiledRelationship,
         _ member: ObjectReference, _ ordinals: [ObjectNumber: Int]

@@ -48,12 +48,12 @@ final class SavePipeline: StatefulPart {
             _ = try await send(inFlight.request, calls)
             return try await saveEdits(options, calls)
         }
-        // Observers that were called may have read properties.
+        // The observers may have read properties.
         try failures.checkFailedReads()
         try failures.checkUnseenDeletions(options.policy)
         try editor.checkDroppedEdits()
         let records = try validator.validRecords()
-        // Reads during validation may have moved the context to another model.
+        // Reads during validation may have moved the context to a different model.
         guard session?.model === before.model, inFlight == nil else {
             return try await saveEdits(options, calls)
         }
@@ -144,7 +144,7 @@ final class SavePipeline: StatefulPart {
         }
     }
 
-    /// Merges up to a save that has happened.
+    /// Merges up to a save that was applied.
     ///
     /// If this fails before the save itself is merged, the outcome is unknown, and the next save
     /// retries this one.
@@ -163,10 +163,10 @@ final class SavePipeline: StatefulPart {
         }
     }
 
-    /// Sends a save again in the slots of a new model, after the daemon refused it under the old
-    /// model.
+    /// Sends a save again, translated into the slots of a new model, after the daemon refused it
+    /// under the old model.
     ///
-    /// The id and hash are unchanged, because it is the same save and nothing of it has happened.
+    /// The id and hash are unchanged, because it is the same save, and no part of it was applied.
     /// Edits to properties that the new model lacks are not left out: they make the save fail.
     private func sendAgain(
         _ save: InFlightSave, _ error: TandemError, attempt: Int, _ calls: DaemonCalls
@@ -183,7 +183,7 @@ final class SavePipeline: StatefulPart {
         return try await send(save.request, attempt: attempt, calls)
     }
 
-    /// Returns a save translated into the slots of another model.
+    /// Returns a save translated into the slots of a different model.
     ///
     /// If that model lacks an edited property, the error names all edits that were dropped.
     private func translated(
@@ -197,7 +197,7 @@ final class SavePipeline: StatefulPart {
 
     // MARK: Outcomes
 
-    /// Moves the edits in flight back to the pending edits, unless the save may have happened.
+    /// Moves the edits in flight back to the pending edits, unless the save may have been applied.
     ///
     /// Edits made during the save stay on top. Returns the error to throw.
     private func failed(_ error: TandemError, _ saveID: [UInt8]) -> TandemError {
@@ -269,8 +269,8 @@ final class SavePipeline: StatefulPart {
             let isFollowed = interests.contains(record.reference.tag)
             clearInFlight(record, isHeld: changed.contains(record.reference.number) || isFollowed)
         }
-        // If another process may have used the save id, only the answer names the objects of the
-        // inserts.
+        // If another process may have used the save id, only the answer identifies the inserted
+        // objects.
         guard save.hasOwnID || save.request.inserts.isEmpty else { return }
         let outcomes = save.outcomes(by: transaction.exceptions)
         if (try? graph.check(outcomes.compactMap { $0 })) != nil {
@@ -301,8 +301,8 @@ final class SavePipeline: StatefulPart {
 
     /// Removes a record's edits in flight.
     ///
-    /// If `isHeld` is false, the stored row may have changed without being pushed; the row is
-    /// dropped and loaded when it is needed.
+    /// If `isHeld` is false, the stored row may have changed without a push; the context's row is
+    /// dropped, and loaded when it is needed.
     private func clearInFlight(_ record: ObjectRecord, isHeld: Bool) {
         let (kind, isPredicted) = (record.inFlight.kind, record.inFlight.isPredicted)
         if isPredicted { reporter.touch(record, .refresh) }
@@ -342,14 +342,15 @@ final class SavePipeline: StatefulPart {
         let interests = connection.interests
         for record in save.records {
             clearInFlight(record, isHeld: interests.contains(record.reference.tag))
-            // The deletion may not have happened; the next read of the store decides.
+            // The deletion may have had no effect; the next read shows whether the object exists.
             if record.row == nil { record.isMissing = false }
         }
     }
 
     // MARK: Saves without edits of this context
 
-    /// Returns the answer to an earlier save with an id, or nil if the daemon knows no such save.
+    /// Returns the answer to the earlier save with this id, or nil if the daemon knows no such
+    /// save.
     func receipt(
         ofSave saveID: [UInt8], contentHash: StableHash, _ calls: DaemonCalls
     ) async throws -> SaveReceipt? {
@@ -389,7 +390,7 @@ struct SaveOptions {
 }
 
 extension TandemError {
-    /// Whether the daemon evaluated a save and refused it, which means that it has not happened.
+    /// Whether the daemon evaluated a save and refused it, which means that it was not applied.
     fileprivate var isAnswered: Bool {
         switch code {
         case .disconnected, .timeout, .unknownOutcome, .storage: false

@@ -24,7 +24,7 @@ final class UndoStack {
 
     /// Whether edits are recorded.
     var isEnabled = false
-    /// The largest number of groups, see ``ClientLimits/undoSteps``; the oldest are removed first.
+    /// The maximum number of groups (``ClientLimits/undoSteps``); the oldest are removed first.
     private let limit: Int
     private(set) var undone: [[Entry]] = []
     private(set) var done: [[Entry]] = []

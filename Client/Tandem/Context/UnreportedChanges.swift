@@ -23,12 +23,12 @@ final class UnreportedChanges {
     private var feeds = FeedList<ObjectsChange, any Error>()
     /// Whether a job that will report the changes is scheduled.
     var isScheduled = false
-    /// Whether observers are being notified, during which no other change is reported.
+    /// Whether observers are being notified; meanwhile, no other change is reported.
     ///
     /// All observers thus receive a change before any of them receives the next one.
     private(set) var isNotifying = false
 
-    /// Whether there are observers, or were any at the last report.
+    /// Whether there are observers, or there were any at the last report.
     private(set) var hasObservers = false
 
     /// Whether there is nothing to report.

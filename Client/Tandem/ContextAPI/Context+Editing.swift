@@ -4,17 +4,17 @@ import TandemWire
 extension ManagedObjectContext {
     /// Creates a new object of an entity; its id is final.
     ///
-    /// It has no async form, because it blocks only at the first use of the container, or if the
-    /// leased numbers are used up. After `open(…)` or `connect()`, the container has leased
-    /// numbers, and leases more in advance. Throws `unknownEntity`, or `disconnected` if there was
-    /// no connection yet.
+    /// There is no async form, because this method blocks only at the first use of the container,
+    /// or if the leased numbers are used up. After `open(…)` or `connect()`, the container has
+    /// leased numbers, and leases more in advance. Throws `unknownEntity`, or `disconnected` if
+    /// there was no connection yet.
     public func insert(_ entity: String) throws -> ManagedObject {
         try blocking { try await editor.insert(entity, as: ManagedObject.self, $0) }
     }
 
     /// Creates a new object of a class.
     ///
-    /// Throws `usage` if another class is registered for the entity.
+    /// Throws `usage` if a different class is registered for the entity.
     public func insert<Object: ManagedEntity>(_ type: Object.Type) throws -> Object {
         core.registerIfNeeded(type)
         return try blocking { try await editor.insert(type.entity.name, as: type, $0) }
@@ -28,8 +28,8 @@ extension ManagedObjectContext {
     ///
     /// The daemon applies the rules at the save: it also deletes related objects that the context
     /// has not loaded, and keeps objects that others have since moved elsewhere. With the rule
-    /// `deny` it refuses the save with `deleteDenied` (see ``ManagedObject/validateForDelete()``).
-    /// Undo reverts all of this.
+    /// `deny`, it refuses the save with `deleteDenied` (see ``ManagedObject/validateForDelete()``).
+    /// Undo reverts all these effects.
     public func delete(_ object: ManagedObject) {
         precondition(
             object.managedObjectContext === self,
@@ -45,8 +45,8 @@ extension ManagedObjectContext {
     /// Creates a child context for editing, which saves into this context and runs on its actor.
     ///
     /// The child shows the content of this context, including unsaved edits, with its own edits on
-    /// top. Merges and edits of this context appear in the child at once.
-    /// ``save(policy:saveID:author:contentHash:)`` of the child moves its edits into this context,
+    /// top. Merges and edits of this context appear in the child at once. Calling
+    /// ``save(policy:saveID:author:contentHash:)`` on the child moves its edits into this context,
     /// as one step of ``undo()``, and writes nothing to the store. Releasing the child drops its
     /// edits. Child contexts can have children.
     ///
@@ -78,7 +78,7 @@ extension ManagedObjectContext {
     /// Whether there is a step to redo.
     public var canRedo: Bool { checked.editor.canRedo }
 
-    /// Combines all edits in `body` into one step of ``undo()``; groups may be nested.
+    /// Combines all edits made by `body` into one step of ``undo()``; groups may be nested.
     ///
     /// Outside of a group, every call is a separate step.
     public func undoGroup<Result>(_ body: () throws -> Result) rethrows -> Result {

@@ -3,7 +3,7 @@ import TandemQuery
 import TandemWire
 
 extension ManagedObjectContext {
-    /// Returns the objects that a request selects, in its order; blocks.
+    /// Returns the objects that a request selects, in the requested order; blocks.
     ///
     ///     let strong = FetchRequest(where: \Team.wins > 3, sort: [.descending(\.wins)])
     ///     let teams = try context.fetch(strong, prefetching: ["players"])
@@ -14,7 +14,7 @@ extension ManagedObjectContext {
     ///     of the longest path (``load(_:prefetching:)``).
     ///   - includesPendingChanges: Whether pending edits affect the selection and the order. The
     ///     objects show their pending edits in any case, including deletions.
-    /// - Returns: The objects, loaded. Objects that were created before this class was registered
+    /// - Returns: The loaded objects. Objects that were created before this class was registered
     ///   are left out.
     /// - Throws: `unknownEntity`, `unknownProperty`, `invalidPredicate`, `usage` for a key path
     ///   that names no property, `disconnected`, `limitExceeded`.
@@ -28,7 +28,7 @@ extension ManagedObjectContext {
         }.shown(as: Object.self)
     }
 
-    /// Returns the objects that a request selects, in its order.
+    /// Returns the objects that a request selects, in the requested order.
     ///
     /// Throws `CancellationError` if the task is cancelled; the daemon then stops executing the
     /// request. This also applies to all other async fetches and counts.
@@ -96,7 +96,7 @@ extension ManagedObjectContext {
         try await fetch(FetchRequest(type, where: condition, sort: sort, limit: limit))
     }
 
-    /// Returns the ids of the objects that a request selects, in its order; blocks.
+    /// Returns the ids of the objects that a request selects, in the requested order; blocks.
     ///
     /// Cost: 16 bytes for each id and no rows, or the cost of a fetch if pending edits have to be
     /// considered.
@@ -107,7 +107,7 @@ extension ManagedObjectContext {
         return try blocking { try await fetches.ids(descriptor, includesPendingChanges, $0) }
     }
 
-    /// Returns the ids of the objects that a request selects, in its order.
+    /// Returns the ids of the objects that a request selects, in the requested order.
     public func fetchIDs<Object: ManagedObject>(
         _ request: FetchRequest<Object>, includesPendingChanges: Bool = true
     ) async throws -> [ObjectID] {
@@ -122,7 +122,7 @@ extension ManagedObjectContext {
     ///
     /// Costs as much as a fetch only if pending edits have to be considered and depend on objects
     /// that are not loaded. At an earlier `position`, the context's objects and pending edits are
-    /// ignored, and the errors are those of ``fetch(_:at:members:)``.
+    /// ignored, and the errors are the same as for ``fetch(_:at:members:)``.
     public func count<Object: ManagedObject>(
         for request: FetchRequest<Object>, includesPendingChanges: Bool = true,
         at position: Position? = nil
@@ -154,14 +154,14 @@ extension ManagedObjectContext {
 
     // MARK: Earlier positions
 
-    /// Returns the objects that a request selected at a position, as values; blocks.
+    /// Returns, as values, the objects that a request selects at an earlier position; blocks.
     ///
     ///     let request = FetchRequest(entity: "Team", sort: ["-wins"])
     ///     let earlier = try context.fetch(request, at: position)
     ///
     /// A context that has not reached the position first merges up to it, unless it is pinned
     /// (``pin(at:)``). The context's objects and pending edits are ignored. Cost: the daemon undoes
-    /// everything that was saved since.
+    /// everything that was saved since then.
     ///
     /// - Parameters:
     ///   - request: The request.
@@ -171,7 +171,7 @@ extension ManagedObjectContext {
     /// - Throws: The errors of other fetches, and:
     ///   - `historyExpired` if the journal does not reach back to the position or the model was
     ///     different; the message names the oldest readable position.
-    ///   - `limitExceeded` if more was saved since than the daemon undoes.
+    ///   - `limitExceeded` if more was saved since then than the daemon can undo.
     ///   - `timeout` for a position after the journal's end.
     public func fetch<Object: ManagedObject>(
         _ request: FetchRequest<Object>, at position: Position, members: [String] = []
@@ -182,7 +182,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Returns the objects that a request selected at a position, as values.
+    /// Returns, as values, the objects that a request selects at an earlier position.
     public func fetch<Object: ManagedObject>(
         _ request: FetchRequest<Object>, at position: Position, members: [String] = []
     ) async throws -> [ObjectSnapshot] {
@@ -194,15 +194,15 @@ extension ManagedObjectContext {
 
     // MARK: Batches
 
-    /// Returns the objects of a request in batches, in order and all at one position.
+    /// Returns the objects that a request selects, in batches, in order and all at one position.
     ///
     /// See ``FetchBatches``.
     ///
     ///     for try await teams in context.batches(for: FetchRequest(where: \Team.wins > 3)) { … }
     ///
     /// Pending edits are ignored. The daemon sorts all objects once per `limits.listedReferences`
-    /// ids, and finds each batch by its ids. For each batch it undoes everything saved since the
-    /// loop began.
+    /// ids, and finds each batch by its ids. For each batch, it undoes everything that was saved
+    /// since the loop began.
     /// - Parameters:
     ///   - request: The request. If it can't be translated, the loop throws the error.
     ///   - size: The number of objects per batch; at least one.
@@ -220,7 +220,8 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Returns the ids of a request's objects in batches, in order, without reading their rows.
+    /// Returns the ids of the objects that a request selects, in batches and in order; reads no
+    /// rows.
     public func idBatches<Object: ManagedObject>(
         for request: FetchRequest<Object>, size: Int = 4_096, at position: Position? = nil
     ) -> FetchBatches<ObjectID> {

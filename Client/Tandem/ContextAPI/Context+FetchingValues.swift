@@ -3,19 +3,19 @@ public import TandemQuery
 import TandemWire
 
 extension ManagedObjectContext {
-    /// Returns values made from the objects that a request selects, in its order; blocks.
+    /// Returns values made from the objects that a request selects, in the requested order; blocks.
     ///
     ///     let rows = try context.fetchValues(
     ///         TeamRow.self, for: FetchRequest(where: \.wins > 3, sort: ["-wins"], limit: 20))
     ///
     /// Throws the errors of ``fetch(_:prefetching:includesPendingChanges:)``, and the error of a
     /// value that could not be loaded. Costs far less than a fetch: rows that the context has not
-    /// loaded are read in place, without objects. Objects that are not of the values' class are
-    /// left out.
+    /// loaded are read in place, without objects. Objects that are not instances of the values'
+    /// `Object` class are left out.
     ///
     /// If making a value moves the context, for example because a save is merged, the remaining
-    /// values are as of the new position. Objects deleted by then have no values. A fetched array
-    /// of objects would keep them as deleted objects (``ManagedObject/isDeleted``).
+    /// values are as of the new position. Objects that are deleted at that position have no values.
+    /// A fetched array of objects would keep them as deleted objects (``ManagedObject/isDeleted``).
     @inlinable
     public func fetchValues<Row: ObjectValue>(
         _ type: Row.Type, for request: FetchRequest<Row.Object> = FetchRequest()
@@ -35,7 +35,7 @@ extension ManagedObjectContext {
         return rows
     }
 
-    /// Returns values made from the objects that a request selects, in its order.
+    /// Returns values made from the objects that a request selects, in the requested order.
     @inlinable
     public func fetchValues<Row: ObjectValue>(
         _ type: Row.Type, for request: FetchRequest<Row.Object> = FetchRequest()
@@ -69,7 +69,7 @@ extension ManagedObjectContext {
 
     /// Returns the results of a request; blocks until the first chunk arrives.
     ///
-    /// Throws `disconnected` if the connection was lost during `readAttempts` answers.
+    /// Throws `disconnected` if the connection was lost `readAttempts` times during the answer.
     @usableFromInline
     func foundValues<Object: ManagedEntity>(
         _ request: FetchRequest<Object>, _ attempt: Int

@@ -22,17 +22,17 @@ extension ManagedObjectContext {
         try await follower.resume(suspendingCalls)
     }
 
-    /// Waits until everything up to a position is merged; blocks.
+    /// Waits until all saves up to a position are merged; blocks.
     ///
     /// This also works if the context is paused or pinned, or never merges automatically. Throws
     /// `timeout` if the journal does not reach the position within `timeout` seconds, and
-    /// `historyExpired` for a position of another log or epoch.
+    /// `historyExpired` for a position in a different log or epoch.
     @discardableResult
     public func reach(_ position: Position, timeout: Double = 10) throws -> Position {
         try blocking { try await follower.reach(position, timeout, $0) }
     }
 
-    /// Waits until everything up to a position is merged.
+    /// Waits until all saves up to a position are merged.
     @discardableResult
     public func reach(
         _ position: Position, timeout: Double = 10
@@ -44,8 +44,8 @@ extension ManagedObjectContext {
     ///
     /// Updated objects are refreshed, inserted ones can be fetched and appear in lists, and deleted
     /// ones are removed. Unsaved edits stay on top. A context has a single position, so all earlier
-    /// saves are merged as well, in order, whether or not they were reported. Saves that are
-    /// already merged are not merged again. Throws `historyExpired` for a payload of another log or
+    /// saves are merged as well, in order, whether or not they were reported. Saves that were
+    /// merged before are skipped. Throws `historyExpired` for a payload from a different log or
     /// epoch.
     ///
     ///     for try await payload in container.didSave where payload.author != "me" {
@@ -64,8 +64,8 @@ extension ManagedObjectContext {
         try await follower.mergeByHand(payload.position, suspendingCalls)
     }
 
-    /// Merges up to a save of another process into several contexts, given only its position;
-    /// blocks.
+    /// Merges a save by another process, and everything before it, into several contexts, given
+    /// only the save's position; blocks.
     ///
     /// A position can be sent as text, in a message, a file or an argument. The contexts are merged
     /// one after another; the first failure ends the call. See
@@ -78,7 +78,8 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Merges up to a save of another process into several contexts, one after another.
+    /// Merges a save by another process, and everything before it, into several contexts, one after
+    /// another.
     public static func mergeChanges(
         fromRemoteContextSave position: Position, into contexts: [ManagedObjectContext]
     ) async throws {
@@ -92,27 +93,29 @@ extension ManagedObjectContext {
     /// The position of the pin, or nil if the context is not pinned.
     public var pinnedPosition: Position? { checked.family.pin == nil ? nil : position }
 
-    /// Keeps the context, its children and its lists at a position until it is moved; blocks.
+    /// Keeps the context, its children and its lists at a position until the context is moved;
+    /// blocks.
     ///
     /// All later reads, by fetches, counts, lists and faults, return the state at that position,
-    /// whatever others save. Nothing is merged automatically. The following move the context, and
-    /// every list reports one change:
+    /// whatever others save. Nothing is merged automatically. Each of the following moves the
+    /// context, and every list then reports one change:
     ///
     /// - another pin,
     /// - ``unpin()``,
     /// - a request for a later position, such as ``reach(_:timeout:)`` or a manual merge,
-    /// - a save, after which it is pinned at the position of the save.
+    /// - a save, after which the context is pinned at the position of the save.
     ///
     /// Conflicts are detected by version, as in contexts without a pin.
     ///
-    ///     try context.pin()                  // at its present position
+    ///     try context.pin()                  // at its current position
     ///     let report = try makeReport(context)
     ///     try context.unpin()
     ///
     /// The daemon keeps the required history for a limited time. The pin ends if it is not moved
     /// for `limits.pinSeconds`, if the journal is trimmed during a loss of the connection, or if
     /// the journal exceeds its cap. Reads then throw `historyExpired` until the context is pinned
-    /// again or unpinned. Cost: for every read the daemon undoes everything that was saved since.
+    /// again or unpinned. Cost: for every read, the daemon undoes everything that was saved since
+    /// then.
     ///
     /// - Parameter position: The position; nil for the context's current one. An earlier position
     ///   shows the state of that time.
@@ -120,8 +123,8 @@ extension ManagedObjectContext {
     /// - Throws: One of these errors; the context then stays as it was:
     ///   - `historyExpired` if the state at the position is no longer available; the message names
     ///     the oldest readable position.
-    ///   - `limitExceeded` for too many pins, or if there were more saves since than the daemon
-    ///     undoes.
+    ///   - `limitExceeded` for too many pins, or if there were more saves since then than the
+    ///     daemon can undo.
     ///   - `timeout` for a position after the journal's end.
     ///   - `usage` for an earlier position if there are unsaved edits.
     @discardableResult
@@ -129,7 +132,7 @@ extension ManagedObjectContext {
         try blocking { try await pins.pin(position, $0) }
     }
 
-    /// Keeps the context, its children and its lists at a position until it is moved.
+    /// Keeps the context, its children and its lists at a position until the context is moved.
     @discardableResult
     public func pin(at position: Position? = nil) async throws -> Position {
         try await pins.pin(position, suspendingCalls)

@@ -2,10 +2,10 @@ public import TandemModel
 import TandemWire
 
 extension ManagedObjectContext {
-    /// Returns the object with an id, as a fault if it is not loaded; sends no request for it.
+    /// Returns the object with an id, as a fault if it is not loaded; sends no read request.
     ///
-    /// Throws `unknownEntity` if the model does not have the id's entity. The object may not exist;
-    /// see ``existingObject(with:)``.
+    /// Throws `unknownEntity` if the model lacks the id's entity. The object need not exist; see
+    /// ``existingObject(with:)``.
     public func object(with id: ObjectID) throws -> ManagedObject {
         let session = try blocking { try await connectedSession($0) }
         return graph.object(try graph.reference(id, session))
@@ -27,26 +27,26 @@ extension ManagedObjectContext {
         try await cancellable { try await loader.existing(id, $0) }
     }
 
-    /// Returns the object of a typed id, as a fault if it is not loaded; sends no request for it.
+    /// Returns the object with a typed id, as a fault if it is not loaded; sends no read request.
     ///
-    /// Throws `unknownEntity` if the model lacks the id's entity, and `usage` if the id is of
-    /// another class.
+    /// Throws `unknownEntity` if the model lacks the id's entity, and `usage` if the id is of a
+    /// different class.
     public func object<Object>(with id: TypedID<Object>) throws -> Object {
         core.registerIfNeeded(Object.self)
         return try typed(try object(with: id.id))
     }
 
-    /// Returns the loaded object of a typed id; blocks if it has to be loaded first.
+    /// Returns the loaded object with a typed id; blocks if it has to be loaded first.
     ///
-    /// Throws `unknownObject` if there is none, and `usage` if the id is of another class.
+    /// Throws `unknownObject` if there is none, and `usage` if the id is of a different class.
     public func existingObject<Object>(with id: TypedID<Object>) throws -> Object {
         core.registerIfNeeded(Object.self)
         return try typed(try existingObject(with: id.id))
     }
 
-    /// Returns the loaded object of a typed id.
+    /// Returns the loaded object with a typed id.
     ///
-    /// Throws `unknownObject` if there is none, and `usage` if the id is of another class.
+    /// Throws `unknownObject` if there is none, and `usage` if the id is of a different class.
     public func existingObject<Object>(
         with id: TypedID<Object>
     ) async throws -> Object {
@@ -78,11 +78,11 @@ extension ManagedObjectContext {
     ///     try context.load(teams, prefetching: ["league", "players.club"])
     ///
     /// Sends one request for each step of the longest path, regardless of the number of objects and
-    /// paths. A request loads rows of related objects, and members with their rows. Data that is
-    /// already loaded is not requested. Without prefetching, each step from each object sends a
-    /// request when it is first read. Loaded data that is not in use may be removed again
-    /// (`limits.cachedRows`). Throws `unknownProperty` for a key path that contains anything but
-    /// relationships, and the errors of reads.
+    /// paths. Each request loads the rows of related objects, or members together with their rows.
+    /// Data that is already loaded is not requested. Without prefetching, following a relationship
+    /// from an object for the first time sends a request. Loaded data that is not in use may be
+    /// removed again (`limits.cachedRows`). Throws `unknownProperty` for a key path that contains
+    /// anything but relationships, and the errors of reads.
     public func load(
         _ objects: some Sequence<ManagedObject>, prefetching keyPaths: [String]
     ) throws {
@@ -100,7 +100,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Loads the members of a relationship of several objects with one request; blocks.
+    /// Loads the members of a relationship for several objects with one request; blocks.
     package func loadMembers(
         of objects: [ManagedObject], _ relationship: String
     ) throws {
@@ -117,7 +117,7 @@ extension ManagedObjectContext {
     /// the merged state, and lists would report the merge and the save separately. If the object is
     /// not loaded, or the journal does not reach back to the position, nothing is loaded. Cost:
     /// none for members that are loaded; otherwise one request, for which the daemon undoes
-    /// everything that was saved since.
+    /// everything that was saved since then.
     package func loadMembersInPlace(_ relationship: String, of object: ManagedObject) throws {
         guard let slot = object.entity.slot(of: relationship) else { return }
         try blocking { try await loader.loadMembersInPlace(object.record, slot, $0) }
@@ -159,10 +159,10 @@ extension ManagedObjectContext {
     }
 
     /// Turns all objects into faults and keeps their edits, like ``refresh(_:mergeChanges:)`` with
-    /// true.
+    /// `mergeChanges: true`.
     ///
-    /// The next read first merges up to the daemon's position, and loads at that position. New
-    /// objects and lists stay as they are.
+    /// The next read first merges up to the daemon's position, and loads the objects at that
+    /// position. New objects and lists stay as they are.
     public func refreshAllObjects() {
         checked.graph.refreshAll()
     }

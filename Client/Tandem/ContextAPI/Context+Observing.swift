@@ -3,16 +3,17 @@ public import TandemQuery
 import TandemWire
 
 extension ManagedObjectContext {
-    /// Calls `handler` on the context's actor with changes to the context's objects while the
-    /// result is retained.
+    /// Calls `handler` on the context's actor with the changes to the context's objects, as long as
+    /// the result is retained.
     ///
     /// Changes are reported when pending changes are processed:
     ///
     /// - at the end of every merge,
     /// - before a save collects the edits,
     /// - by ``processPendingChanges()``,
-    /// - otherwise in a separate job on the context's actor, which runs as soon as the code that
-    ///   made the edits returns or suspends; for a context without an actor, by its next operation.
+    /// - otherwise in a separate job on the context's actor, as soon as the code that made the
+    ///   edits returns or suspends. A context without an actor reports the changes in its next
+    ///   operation.
     ///
     /// Objects with merged changes are *refreshed*, objects edited in this context are *updated*. A
     /// save reports nothing new, apart from values that the daemon added to it.
@@ -53,13 +54,12 @@ extension ManagedObjectContext {
     /// skipped some saves.
     public var didSave: SaveSequence { saves() }
 
-    /// Returns the merged saves by an author that change an entity or subentity; nil includes all.
+    /// Returns the merged saves by an author that change an entity or a subentity; nil means any.
     public func saves(of entity: String? = nil, by author: String? = nil) -> SaveSequence {
         saves(SaveFilter(entity: entity, predicate: nil, author: author))
     }
 
-    /// Returns the merged saves that change objects that match a predicate before or after the
-    /// save.
+    /// Returns the merged saves that change objects matching a predicate before or after the save.
     ///
     /// The predicate is evaluated as in ``PersistentContainer/saves(of:where:by:)``.
     public func saves(
@@ -68,7 +68,7 @@ extension ManagedObjectContext {
         saves(SaveFilter(entity: entity, predicate: predicate, author: author))
     }
 
-    /// Returns the merged saves that change objects of a class that match a condition on key paths
+    /// Returns the merged saves that change objects of a class matching a condition on key paths
     /// before or after the save.
     ///
     ///     let saves = try context.saves(of: Team.self, where: \.zone == "Africa")
@@ -81,7 +81,7 @@ extension ManagedObjectContext {
         saves(of: type.entity.name, where: try condition.objectPredicate, by: author)
     }
 
-    /// Returns the merged saves that change objects of a class that match a condition in any form
+    /// Returns the merged saves that change objects of a class matching a condition in any form
     /// (``PredicateSource``) before or after the save.
     ///
     /// Throws the errors of ``PredicateSource/objectPredicate``.
@@ -105,12 +105,12 @@ extension ManagedObjectContext {
     ///
     /// The handler is called in journal order, before the merging call returns. Saves that are
     /// merged together are reported individually. The handler is also called if saves were missed,
-    /// because history expired or a new epoch began, and if the model no longer has an entity or
+    /// because history expired or a new epoch began, or if the model no longer has an entity or
     /// property that the observer needs.
     ///
-    /// If the context can't decide whether an object matches, the object is reported. This concerns
-    /// strings that are too long for their rows. It also concerns objects whose to-many
-    /// relationships alone changed, through the inverse, if the row is neither loaded nor part of
+    /// If the context can't decide whether an object matches, the object is reported. This applies
+    /// to strings that are too long for their rows. It also applies to objects of which only
+    /// to-many relationships changed, through the inverse, if the row is neither loaded nor part of
     /// the merged saves. For such an object `before` and `after` are true, as for any matching
     /// object whose row is unchanged.
     public func observe(
@@ -120,8 +120,8 @@ extension ManagedObjectContext {
         try blocking { try await root.observe(entity, predicate, handler, $0) }
     }
 
-    /// Calls `handler` for every merged save that changes objects of a class that match a
-    /// condition on key paths; blocks until the observation begins.
+    /// Calls `handler` for every merged save that changes objects of a class matching a condition
+    /// on key paths; blocks until the observation begins.
     ///
     ///     let observer = try context.observe(Team.self, where: \.wins > 3) { print($0) }
     ///
@@ -134,7 +134,7 @@ extension ManagedObjectContext {
         return try observe(type.entity.name, where: condition.objectPredicate, handler)
     }
 
-    /// Calls `handler` for every merged save that changes objects of a class that match a condition
+    /// Calls `handler` for every merged save that changes objects of a class matching a condition
     /// in any form (``PredicateSource``); blocks until the observation begins.
     ///
     /// Also throws the errors of ``PredicateSource/objectPredicate``.

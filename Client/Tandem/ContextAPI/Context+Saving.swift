@@ -4,9 +4,9 @@ import TandemWire
 extension ManagedObjectContext {
     /// Saves all edits as one transaction, completely or not at all; blocks until it is durable.
     ///
-    /// All saves by others up to now are merged first. If another model is installed before the
+    /// All saves by others up to now are merged first. If a different model is installed before the
     /// save arrives, the save is sent again under that model, with the same id, up to
-    /// ``ClientLimits/modelAttempts`` times. After a failure the edits are pending as before.
+    /// ``ClientLimits/modelAttempts`` times. After a failure, the edits are still pending.
     /// - Parameters:
     ///   - policy: The policy for objects that others changed as well; ``mergePolicy`` if nil.
     ///   - saveID: An id of at most 64 bytes under which the save may be retried, even by another
@@ -19,8 +19,8 @@ extension ManagedObjectContext {
     /// - Returns: The position up to which the context has merged, which includes the save.
     /// - Throws: `conflict`, `validation`, `uniqueness`, `deleteDenied`, `disconnected`, and:
     ///   - `usage` for an author or context name of more than 256 bytes.
-    ///   - `schemaMismatch` if an edit does not exist in a new model. The edit is dropped, and the
-    ///     next save saves the others.
+    ///   - `schemaMismatch` if an edited property does not exist in a new model. The edit is
+    ///     dropped, and the next save saves the other edits.
     ///   - `unreadable` for edits that may depend on a failed read (``faultFailure``).
     ///   - `unknownOutcome` if the save may have happened. The next save first retries this one.
     @discardableResult
@@ -31,8 +31,8 @@ extension ManagedObjectContext {
         try blocking { try await saving.save(SaveOptions(policy, saveID, author, contentHash), $0) }
     }
 
-    /// Saves all edits, and reports the outcome of each insert, including those that were deleted
-    /// again.
+    /// Saves all edits, and reports the outcome of each insert, including inserts of objects that
+    /// were deleted again.
     @discardableResult
     package func save(
         policy: MergePolicy?, saveID: [UInt8]?, author: String?, contentHash: StableHash?,
@@ -53,7 +53,7 @@ extension ManagedObjectContext {
         try await saving.save(SaveOptions(policy, saveID, author, nil), suspendingCalls)
     }
 
-    /// Returns the values of the conflicts in an error that ``save(policy:saveID:author:)`` threw.
+    /// Returns the conflicting values for an error that ``save(policy:saveID:author:)`` threw.
     ///
     /// Call this before a rollback and before the next merge.
     public func details(of error: TandemError) -> [ConflictDetails] {
@@ -77,17 +77,17 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Returns the answer to an earlier save with an id, or nil if the daemon knows no such save.
+    /// Returns the answer to the earlier save with this id, or nil if the daemon does not know it.
     ///
     /// The save may come from any process of the same user. The context merges up to it. Call this
-    /// before repeating the edits of a save: once the save has happened, the edits may no longer be
-    /// applicable. Blocks.
+    /// before repeating the edits of a save: once the save has been applied, the edits may no
+    /// longer be applicable. Blocks.
     /// - Parameters:
     ///   - saveID: The id of that save.
     ///   - contentHash: The content hash of that save.
     /// - Returns: The first answer, or nil.
-    /// - Throws: `usage` if the id was used with another hash; `unknownOutcome` if the connection
-    ///   was lost.
+    /// - Throws: `usage` if the id was used with a different hash; `unknownOutcome` if the
+    ///   connection was lost.
     public func receipt(ofSave saveID: [UInt8], contentHash: StableHash) throws -> SaveReceipt? {
         saving.checkSaveID(saveID)
         return try blocking {
@@ -95,7 +95,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Returns the answer to an earlier save with an id, or nil if the daemon knows no such save.
+    /// Returns the answer to the earlier save with this id, or nil if the daemon does not know it.
     ///
     /// The parameters and errors are the same as for the blocking form.
     public func receipt(
@@ -108,8 +108,8 @@ extension ManagedObjectContext {
 
     /// Forgets a save whose outcome is unknown, instead of retrying it before the next one.
     ///
-    /// Its edits are dropped. Whether it happened becomes visible when the objects are read or its
-    /// transaction is merged.
+    /// Its edits are dropped. When the objects are read, or the save's transaction is merged, the
+    /// context shows whether the save was applied.
     public func forgetInFlightSave() {
         checked.saving.forget()
     }
@@ -117,7 +117,7 @@ extension ManagedObjectContext {
     /// Sends a save that sets links, without waiting for its answer.
     ///
     /// The daemon carries out saves in the order in which they are sent. This save has no base
-    /// version, so it sets the links whatever others have changed. Repeating it changes nothing,
+    /// version, so it sets the links regardless of changes by others. Repeating it changes nothing,
     /// because existing members stay. The context neither merges the save nor shows it among its
     /// edits. After a failure, set the same links by editing objects, and save; that also works
     /// after a model change. Throws `unknownEntity`, `unknownProperty` and `usage` for links that
@@ -133,7 +133,8 @@ extension ManagedObjectContext {
 
     // MARK: Batches
 
-    /// Deletes all objects of a request in the daemon; blocks until the deletions are merged here.
+    /// Deletes all objects that a request selects, in the daemon; blocks until the context has
+    /// merged the deletions.
     ///
     /// Pending edits are ignored; save or roll back first. If the connection is lost, the batch
     /// resumes after the reconnect.
@@ -154,7 +155,7 @@ extension ManagedObjectContext {
         return try blocking { try await batchOperations.execute(batch, $0) }
     }
 
-    /// Deletes all objects of a request in the daemon, without blocking the actor.
+    /// Deletes all objects that a request selects, in the daemon, without blocking the actor.
     @discardableResult
     public func execute(
         _ request: BatchDeleteRequest, id: [UInt8]? = nil, author: String? = nil
@@ -163,7 +164,8 @@ extension ManagedObjectContext {
         return try await batchOperations.execute(batch, suspendingCalls)
     }
 
-    /// Sets values in all objects of a request in the daemon; blocks until they are merged here.
+    /// Sets values in all objects that a request selects, in the daemon; blocks until the context
+    /// has merged the changes.
     ///
     /// The parameters, the result and the errors are the same as for a batch delete.
     @discardableResult
@@ -175,7 +177,8 @@ extension ManagedObjectContext {
         return try blocking { try await batchOperations.execute(batch, $0) }
     }
 
-    /// Sets values in all objects of a request in the daemon, without blocking the actor.
+    /// Sets values in all objects that a request selects, in the daemon, without blocking the
+    /// actor.
     @discardableResult
     public func execute(
         _ request: BatchUpdateRequest, id: [UInt8]? = nil, author: String? = nil
@@ -185,16 +188,17 @@ extension ManagedObjectContext {
         return try await batchOperations.execute(batch, suspendingCalls)
     }
 
-    /// Inserts an object for each row, in the daemon; blocks until the objects are merged here.
+    /// Inserts an object for each row, in the daemon; blocks until the context has merged the
+    /// objects.
     ///
     /// Repeating the insert under the same `id` with the same rows inserts the missing rows, even
     /// from another process. With different rows it throws `usage`. If the connection is lost, the
     /// batch resumes after the reconnect.
-    /// - Returns: The position of the last transaction, and the number of rows. A row counts as
-    ///   well if an existing object already has its unique values.
+    /// - Returns: The position of the last transaction, and the number of rows. A row also counts
+    ///   if an existing object already has its unique values.
     /// - Throws: The errors of a save, for the first row that can't be inserted; the error's `row`
-    ///   is its index. All rows before it are inserted and merged; the error's `done` reports how
-    ///   many.
+    ///   is its index. All rows before it are inserted and merged; the error's `done` reports their
+    ///   number.
     @discardableResult
     public func execute<Rows>(
         _ request: BatchInsertRequest<Rows>, id: [UInt8]? = nil, author: String? = nil
@@ -224,10 +228,10 @@ extension ManagedObjectContext {
 
     /// Inserts an object for each row as it arrives, and skips rejected rows.
     ///
-    /// `refusing` receives the rejected rows, as indexes among all rows with their errors, before
-    /// any later row is inserted. To repeat the batch, leave out the rejected rows. `numbering`
-    /// receives the object numbers of each chunk before the chunk is sent. A chunk that is sent
-    /// again may have other numbers.
+    /// `refusing` receives the rejected rows, with their errors and their indexes among all rows,
+    /// before any later row is inserted. To repeat the batch, leave out the rejected rows.
+    /// `numbering` receives the object numbers of each chunk before the chunk is sent. A chunk that
+    /// is sent again may have different numbers.
     @discardableResult
     package func execute<Rows>(
         _ request: AsyncBatchInsertRequest<Rows>, id: [UInt8]? = nil, author: String? = nil,

@@ -75,7 +75,7 @@ final class Feed<Element: Sendable, Failure: Error>: Sendable {
 }
 
 extension Feed where Failure == any Error {
-    /// Publishes an element; beyond `limit` unread ones the feed ends with `overflow`.
+    /// Publishes an element; if `limit` elements are already unread, the feed ends with `overflow`.
     func publish(_ element: Element, limit: Int, overflow: @autoclosure () -> Failure) {
         publish(element) { unread in
             guard unread.count < limit else { return overflow() }

@@ -6,8 +6,8 @@ public import TandemModel
 extension AttributeConvertible where Self: RawRepresentable, RawValue: AttributeConvertible {
     /// Creates the value whose raw value is stored in an attribute.
     ///
-    /// Returns nil if the attribute is null or of another type, or if this type has no such raw
-    /// value.
+    /// Returns nil if the attribute is null or has a different type, or if this type has no such
+    /// raw value.
     public init?(attribute value: Value) {
         guard let raw = RawValue(attribute: value) else { return nil }
         self.init(rawValue: raw)
@@ -42,13 +42,14 @@ extension AttributeConvertible where Self: OptionSet {
 ///
 /// Use it for small values that are read and written as a whole. Predicates can only compare whole
 /// values: to search or sort by a part of the value, declare an attribute for that part. The keys
-/// are sorted, so equal values have equal texts. A text that can't be decoded is treated like an
-/// unknown raw value (``AttributeConvertible``). Assigning a value that JSON can't represent, such
-/// as a double that is not finite, traps.
+/// are sorted, so equal values are stored as equal strings. A string that can't be decoded is
+/// treated like an unknown raw value (``AttributeConvertible``). Assigning a value that JSON can't
+/// represent, such as a double that is not finite, traps.
 public protocol CodableAttribute: AttributeConvertible, Codable {}
 
 extension CodableAttribute {
-    /// Decodes a value; returns nil if the attribute is null, of another type, or can't be decoded.
+    /// Decodes a value; returns nil if the attribute is null, has a different type, or can't be
+    /// decoded.
     public init?(attribute value: Value) {
         guard case .string(let text) = value,
             let decoded = try? JSONDecoder().decode(Self.self, from: Data(text.utf8))

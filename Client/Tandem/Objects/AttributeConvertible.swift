@@ -1,14 +1,14 @@
 public import FoundationEssentials
 public import TandemModel
 
-/// A Swift type that an attribute's values convert to and from.
+/// A Swift type that converts to and from attribute values.
 ///
 /// The store may hold a value that the type can't represent, such as a raw value that a later
 /// version of the app added to an enum. An optional property reads it as nil. Any other property
-/// reads as the default of its ``TandemModel/Attribute``, or as ``zero`` if it has none. In that
-/// case, ``ManagedObjectContext/faultFailure`` names the value once, and saves with edits to the
-/// object throw `unreadable`. Saves succeed again when the edits are rolled back, or when another
-/// save sets a value that the type can represent.
+/// reads as the default of its ``TandemModel/Attribute``, or as ``zero`` if there is no default. In
+/// that case, ``ManagedObjectContext/faultFailure`` names the value once, and saves with edits to
+/// the object throw `unreadable`. Saves succeed again after the edits are rolled back, or after
+/// another save sets a value that the type can represent.
 ///
 ///     enum Level: Int, CaseIterable, AttributeConvertible { case low, high }
 ///     @Managed("level") var level: Level?         // nil for a level that this version does not know
@@ -18,8 +18,8 @@ public import TandemModel
 public protocol AttributeConvertible: ManagedValue, OptionalManagedValue, PredicateOperand {
     /// Creates a value from an attribute value.
     ///
-    /// Returns nil if the attribute value is null, of another type, or not representable by this
-    /// type.
+    /// Returns nil if the attribute value is null, has a different type, or can't be represented by
+    /// this type.
     init?(attribute value: Value)
     /// This value as an attribute value.
     var attributeValue: Value { get }
@@ -78,7 +78,7 @@ extension Bool: AttributeConvertible {
     /// The value of a non-optional property that has no stored value.
     public static var zero: Bool { false }
 
-    /// Creates a value; returns nil if the attribute value is null or of another type.
+    /// Creates a value; returns nil if the attribute value is null or has a different type.
     public init?(attribute value: Value) {
         guard case .bool(let value) = value else { return nil }
         self = value
@@ -99,7 +99,7 @@ extension Bool: AttributeConvertible {
 }
 
 extension Int64: AttributeConvertible {
-    /// Creates a value; returns nil if the attribute value is null or of another type.
+    /// Creates a value; returns nil if the attribute value is null or has a different type.
     public init?(attribute value: Value) {
         guard case .int(let value) = value else { return nil }
         self = value
@@ -120,7 +120,7 @@ extension Int64: AttributeConvertible {
 }
 
 extension Int: AttributeConvertible {
-    /// Creates a value; returns nil if the attribute value is null or of another type.
+    /// Creates a value; returns nil if the attribute value is null or has a different type.
     public init?(attribute value: Value) {
         guard case .int(let value) = value else { return nil }
         self = Int(value)
@@ -143,7 +143,7 @@ extension Int: AttributeConvertible {
 }
 
 extension Double: AttributeConvertible {
-    /// Creates a value; returns nil if the attribute value is null or of another type.
+    /// Creates a value; returns nil if the attribute value is null or has a different type.
     public init?(attribute value: Value) {
         guard case .double(let value) = value else { return nil }
         self = value
@@ -168,7 +168,7 @@ extension Decimal: AttributeConvertible {
     /// The value of a non-optional property that has no stored value.
     public static var zero: Decimal { Decimal() }
 
-    /// Creates a value; returns nil if the attribute value is null or of another type.
+    /// Creates a value; returns nil if the attribute value is null or has a different type.
     public init?(attribute value: Value) {
         guard case .decimal(let value) = value else { return nil }
         self = value
@@ -182,7 +182,7 @@ extension String: AttributeConvertible {
     /// The value of a non-optional property that has no stored value.
     public static var zero: String { "" }
 
-    /// Creates a value; returns nil if the attribute value is null or of another type.
+    /// Creates a value; returns nil if the attribute value is null or has a different type.
     public init?(attribute value: Value) {
         guard case .string(let value) = value else { return nil }
         self = value
@@ -207,7 +207,7 @@ extension Date: AttributeConvertible {
     /// The value of a non-optional property that has no stored value.
     public static var zero: Date { Date(timeIntervalSince1970: 0) }
 
-    /// Creates a value; returns nil if the attribute value is null or of another type.
+    /// Creates a value; returns nil if the attribute value is null or has a different type.
     public init?(attribute value: Value) {
         guard case .date(let value) = value else { return nil }
         self = Date(timeIntervalSince1970: value)
@@ -233,7 +233,7 @@ extension Data: AttributeConvertible {
     /// The value of a non-optional property that has no stored value.
     public static var zero: Data { Data() }
 
-    /// Creates a value; returns nil if the attribute value is null or of another type.
+    /// Creates a value; returns nil if the attribute value is null or has a different type.
     public init?(attribute value: Value) {
         guard case .data(let value) = value else { return nil }
         self = Data(value)
@@ -247,7 +247,7 @@ extension UUID: AttributeConvertible {
     /// The value of a non-optional property that has no stored value.
     public static var zero: UUID { UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)) }
 
-    /// Creates a value; returns nil if the attribute value is null or of another type.
+    /// Creates a value; returns nil if the attribute value is null or has a different type.
     public init?(attribute value: Value) {
         guard case .uuid(let value) = value else { return nil }
         self = value

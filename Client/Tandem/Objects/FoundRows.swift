@@ -4,7 +4,7 @@ import TandemModel
 ///
 /// A large answer arrives in chunks: values are made from one chunk while the next is transferred.
 ///
-/// State: `selection` is the current chunk, and `chunks` provides further ones. `unvisited`
+/// State: `selection` is the current chunk, and `chunks` provides the later chunks. `unvisited`
 /// contains the objects whose rows were not visited, because the code that read an earlier row
 /// moved the context.
 @usableFromInline
@@ -29,7 +29,7 @@ final class FoundRows {
     /// An upper bound on the capacity reserved for an answer, whatever count the daemon announces.
     private static let mostExpected = 1 << 20
 
-    /// The total number of objects, but at most ``mostExpected`` for rows.
+    /// The total number of objects; for rows, limited to ``mostExpected``.
     @usableFromInline
     var expectedCount: Int {
         switch selection {
@@ -47,7 +47,7 @@ final class FoundRows {
         }
     }
 
-    /// Calls `body` with each object of the chunk whose class is wanted, in order.
+    /// Calls `body` with each object of the chunk that has the requested class, in order.
     ///
     /// Objects that were deleted meanwhile, because `body` moved the context, are skipped: they
     /// have no values. Throws `storage` if a row can't be read.
@@ -68,7 +68,7 @@ final class FoundRows {
         of answer: RowsAnswer, _ isWanted: (ManagedObject.Type) -> Bool,
         _ body: (RowSource) -> Void
     ) throws {
-        /// The entity of the previous row, and whether its class is wanted.
+        /// The entity of the previous row, and whether its class was requested.
         var latest: (entity: CompiledEntity, isWanted: Bool)?
         for index in answer.objects.indices {
             guard answer.isCurrent else {
@@ -101,7 +101,7 @@ final class FoundRows {
     /// Waits for the next chunk; returns false at the end or if the connection was lost
     /// (``isBroken``).
     ///
-    /// Throws an error that the daemon sent instead of the remaining chunks.
+    /// Throws the error that the daemon sent instead of the remaining chunks.
     @usableFromInline
     func loadNextChunk() throws -> Bool {
         guard let chunks, case .rows(let answer) = selection else { return false }

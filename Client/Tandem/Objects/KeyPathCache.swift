@@ -10,8 +10,8 @@ enum KeyPathCache {
 
     /// A key path as a dictionary key.
     ///
-    /// `@unchecked`: it never changes, and the captured values of its subscripts are only compared
-    /// and hashed, under the lock.
+    /// `@unchecked`: a key path never changes, and the captured values of its subscripts are only
+    /// compared and hashed, under the lock.
     private struct Key: Hashable, @unchecked Sendable {
         let path: AnyKeyPath
     }
@@ -20,9 +20,8 @@ enum KeyPathCache {
         var all: [Key: KeyPathRecorder.Path] = [:]
         /// The same entries by the identity of the key path object.
         ///
-        /// A key-path literal is always the same object, and looking up its identity is quicker
-        /// than hashing its components. Each key path is retained, so that its identity can't be
-        /// reused.
+        /// A key-path literal is always the same object, and looking up its identity is faster than
+        /// hashing its components. Each key path is retained, so that its identity can't be reused.
         var objects: [ObjectIdentifier: (key: Key, path: KeyPathRecorder.Path)] = [:]
     }
 

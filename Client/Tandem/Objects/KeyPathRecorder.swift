@@ -4,33 +4,33 @@ import TandemQuery
 
 /// Finds the properties that a key path reads, by evaluating it on probe objects without a context.
 ///
-/// Swift does not report which properties a key path names. So the key path is applied to a probe
-/// object that records reads of its ``Managed`` properties, and whose relationships return further
-/// probe objects. It is evaluated once for each of several ``Samples``, whose values are opposites.
-/// For at least one of them, a computed property reads other properties, or returns another value
-/// than the property that it reads.
+/// Swift does not report which properties a key path names. The recorder therefore applies the key
+/// path to a probe object, which records reads of its ``Managed`` properties and returns further
+/// probe objects for its relationships. The key path is evaluated once for each of several
+/// ``Samples``, which differ in every value. For at least one sample, a computed property reads
+/// other properties, or returns a value that differs from the value of the property that it reads.
 ///
 /// State: the properties read so far, in order, each with the index of its object on the path.
 final class KeyPathRecorder {
-    /// The property names that a key path consists of.
+    /// The names of the properties on a key path.
     struct Path: Equatable {
         /// The names of the properties; empty for the object itself.
         var names: [String]
         /// Whether the last property is a to-many relationship.
         var isToMany = false
-        /// Whether the last property is declared as an optional.
+        /// Whether the last property is declared as optional.
         var isOptional = false
 
         static let itself = Path(names: [])
 
-        /// Whether both paths name the same properties; the last one may differ in being optional.
+        /// Whether both paths name the same properties; the last one may differ in optionality.
         func leads(to other: Path) -> Bool { names == other.names && isToMany == other.isToMany }
     }
 
     /// A read of a property of the object at an index on the path.
     private struct Read {
         let place: Int
-        /// The declarations of the property, of which a class may have several.
+        /// The declarations of the property; a class may have several.
         let declarations: [any ManagedDeclaration]
         let object: ManagedObject
     }
@@ -44,7 +44,7 @@ final class KeyPathRecorder {
     /// Returns the property names of a key path.
     ///
     /// Throws `usage` if the key path reads anything but `@Managed` properties and, at its end, an
-    /// `id`. Cost: some tens of microseconds the first time, a table lookup after that.
+    /// `id`. Cost: tens of microseconds for the first call with a key path, then a table lookup.
     static func path<Root>(of keyPath: PartialKeyPath<Root>) throws(TandemError) -> Path {
         if let known = KeyPathCache[keyPath] { return known }
         let found = try trace(keyPath)
@@ -72,7 +72,7 @@ final class KeyPathRecorder {
             else { throw unknown(keyPath, "it does not begin at an object") }
             let path = try recorder.path(start[keyPath: keyPath], keyPath)
             guard found.map({ $0.leads(to: path) }) ?? true else {
-                throw unknown(keyPath, "its properties depend on values")
+                throw unknown(keyPath, "the properties that it reads depend on values")
             }
             // Only the last sample, null, distinguishes optional declarations from others.
             found = path
@@ -88,7 +88,7 @@ final class KeyPathRecorder {
         return object
     }
 
-    /// Records a read of a property of the object at an index on the path.
+    /// Records that a property of the object at this index on the path was read.
     fileprivate func record(_ property: CompiledProperty, at place: Int) {
         let object = objects[place]
         let declarations = TracedObject.declarations(of: object)[property.name] ?? []
@@ -160,7 +160,7 @@ struct KeyPathProbe {
 private enum Samples: CaseIterable {
     /// Values that are unlikely to be constants in a program.
     case strange
-    /// Their opposites: false, other signs, a text with both cases and spaces.
+    /// Their opposites: false, other signs, a string with both cases and spaces.
     case opposite
     /// Null in all attributes.
     case none
@@ -272,7 +272,7 @@ extension ManagedDeclaration {
     }
 }
 
-/// Removes the optionals from types.
+/// Unwraps optional types.
 private enum Unwrapped {
     static func type(_ type: Any.Type) -> Any.Type {
         (type as? any OptionalDeclaration.Type).map { self.type($0.wrapped) } ?? type

@@ -7,7 +7,8 @@ public import TandemModel
 ///     @Managed("players") var players: Set<Player>
 ///     @Managed("lineup") var lineup: [Player]             // of an ordered relationship
 ///
-/// If the store has no value, a non-optional type reads as its zero: 0, "", false, or the epoch.
+/// If the store has no value, a non-optional property returns a zero value: 0, "", false, or the
+/// epoch.
 @propertyWrapper
 public struct Managed<Value: ManagedValue> {
     @usableFromInline let name: String
@@ -29,8 +30,8 @@ public struct Managed<Value: ManagedValue> {
         wrapped _: ReferenceWritableKeyPath<Owner, Value>,
         storage storage: ReferenceWritableKeyPath<Owner, Managed<Value>>
     ) -> Value {
-        // With inlining the key paths are known statically: none is created, and the name is read
-        // in place.
+        // With inlining, the key paths are known statically: no key path is created, and the name
+        // is read in place.
         @inlinable
         get { Value.read(from: owner, named: ManagedName(owner[keyPath: storage].name)) }
         @inlinable

@@ -3,7 +3,7 @@ import TandemModel
 
 /// Validates the ``Managed`` properties of a class against an entity of the model.
 enum ManagedClassValidator {
-    /// Returns the first error of a class: a property that the entity lacks, or one of another
+    /// Returns the first error of a class: a property that the entity lacks or that has a different
     /// type.
     ///
     /// Returns nil if the class is valid.
@@ -39,7 +39,8 @@ enum ManagedClassValidator {
                 + mismatch)
     }
 
-    /// Returns a description of a property if values of a type can't represent it, or else nil.
+    /// Returns a description of a property that values of a type can't represent, or nil if they
+    /// can.
     private static func mismatch(_ type: Any.Type, _ property: CompiledProperty) -> String? {
         if let optional = type as? any OptionalDeclaration.Type {
             return mismatch(optional.wrapped, property)

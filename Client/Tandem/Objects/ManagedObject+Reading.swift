@@ -53,7 +53,7 @@ extension ManagedObject {
         return record.withCleanRow { $0.found(column, read) }
     }
 
-    /// Reads the value of a property as it is in the row; nil if that is not possible.
+    /// Returns the value of a property in the row, or nil if the value can't be read in place.
     func inPlaceValue(_ name: ManagedName) -> Value? {
         guard let place = properties.place(name, in: record.entity) else { return nil }
         access(place.slot)

@@ -23,7 +23,8 @@ extension ManagedObject {
         }
     }
 
-    /// Checks some properties by the rules of the model, and calls the object's own validation.
+    /// Checks the given properties against the rules of the model, and calls the object's own
+    /// validation.
     func check(_ slots: PropertyMask) throws {
         let validator = managedObjectContext?.validator
         let found = slots.isEmpty ? [] : validator?.problems(slots, of: record) ?? []

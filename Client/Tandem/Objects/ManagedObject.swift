@@ -1,7 +1,7 @@
 public import Observation
 public import TandemModel
 
-/// The connection of an object to its context and record; created by contexts only.
+/// The connection of an object to its context and record; created only by contexts.
 public struct ObjectBinding {
     let context: ManagedObjectContext?
     let record: ObjectRecord
@@ -14,18 +14,18 @@ public struct ObjectBinding {
 /// the row. An object belongs to its context's actor.
 ///
 /// Views that read properties under `withObservationTracking` are notified of edits and merges that
-/// change the properties they read. ``hasChanges``, ``isDeleted`` and the other state properties
-/// count as one property. Observers need not retain the object: the context records which
-/// properties of which ids are observed.
+/// change these properties. ``hasChanges``, ``isDeleted`` and the other state properties count as
+/// one property. Observers need not retain the object: the context records which properties of
+/// which ids are observed.
 open class ManagedObject: Observable {
-    /// The context; nil after the context was released; every property then reads as null.
+    /// The context, or nil after the context was released; every property then reads as null.
     public weak let managedObjectContext: ManagedObjectContext?
     let properties: PropertyCache
     private(set) var record: ObjectRecord
     /// The observed properties of the context's objects; nil for an object without a context.
     private let observed: ObservedProperties?
 
-    /// Creates an object; called by contexts only.
+    /// Creates an object; called only by contexts.
     ///
     /// Insert or fetch objects instead.
     public required init(binding: ObjectBinding) {
@@ -52,7 +52,7 @@ open class ManagedObject: Observable {
         !state.isInserted && !record.isDeleted && !record.pending.isEmpty
     }
 
-    /// Whether the object was deleted from the store, or will be by the next save.
+    /// Whether the object was deleted from the store, or will be deleted by the next save.
     public var isDeleted: Bool { state.isDeleted }
 
     /// Whether the values have to be loaded when they are first read.
@@ -70,7 +70,7 @@ open class ManagedObject: Observable {
     ///
     /// Throw an error to refuse the save. Overriding methods may read anything but must not change
     /// anything. A ``TandemModel/TandemError`` with the code `validation` is reported together with
-    /// all other problems of the save, any other error alone.
+    /// all other problems of the save; any other error is reported alone.
     open func validate() throws {}
 
     /// Validates a new object before it is saved.
@@ -84,8 +84,8 @@ open class ManagedObject: Observable {
 
     /// Validates a changed object before it is saved.
     ///
-    /// Checks the rules of the model for the changed properties, and calls ``validate()``. Errors
-    /// and overriding are as in ``validateForInsert()``.
+    /// Checks the rules of the model for the changed properties, and calls ``validate()``. The
+    /// errors and the rules for overriding are the same as for ``validateForInsert()``.
     open func validateForUpdate() throws {
         try check(record.doubtful.intersection(record.pending.mask))
     }
@@ -100,13 +100,14 @@ open class ManagedObject: Observable {
     // MARK: Values
 
     /// The value of an attribute, or of a to-one relationship as a reference; null for a to-many
-    /// one.
+    /// relationship.
     ///
-    /// Reading may block to load a fault, or a text or data that is too long for a row. If that
-    /// fails, the value is null, and the context's ``ManagedObjectContext/faultFailure`` contains
-    /// the error. Setting traps for an unknown property or a value of another type: check untrusted
-    /// values with ``CompiledProperty/accepts(_:)``. It also traps if the edit would be lost: if
-    /// the object was deleted, in this context or by others, or if its context was released.
+    /// Reading may block to load a fault, or a string or data value that is too long for a row. If
+    /// that fails, the value is null, and the context's ``ManagedObjectContext/faultFailure``
+    /// contains the error. Setting traps for an unknown property or a value of the wrong type:
+    /// check untrusted values with ``CompiledProperty/accepts(_:)``. It also traps if the edit
+    /// would be lost: if the object was deleted, in this context or by others, or if its context
+    /// was released.
     public subscript(property: String) -> Value {
         get { self[record.entity.declared(property)] }
         set { self[record.entity.declared(property)] = newValue }
@@ -114,7 +115,7 @@ open class ManagedObject: Observable {
 
     /// The value of a property of the object's own entity, without a lookup by name.
     ///
-    /// Otherwise like the subscript by name. Traps for a property of another entity.
+    /// Otherwise like the subscript by name. Traps for a property of a different entity.
     public subscript(property: CompiledProperty) -> Value {
         get {
             let value = storedValue(slot(property))
@@ -131,11 +132,11 @@ open class ManagedObject: Observable {
         }
     }
 
-    /// Returns the property with a name in the program's source; traps if there is none.
+    /// Returns the property that the source code names; traps if the entity lacks it.
     @usableFromInline
     func property(_ name: String) -> CompiledProperty { property(ManagedName(name)) }
 
-    /// Returns the property with a name in the program's source; traps if there is none.
+    /// Returns the property that the source code names; traps if the entity lacks it.
     @usableFromInline
     func property(_ name: ManagedName) -> CompiledProperty {
         properties.property(name, of: record.entity)
@@ -218,7 +219,7 @@ open class ManagedObject: Observable {
     /// Inserts an object into an ordered relationship, or moves a member, so that it has this
     /// index.
     ///
-    /// The inverse is updated. The edit changes only the link of this member, not those of its
+    /// The inverse is updated. The edit changes only the link of this member, not the links of its
     /// neighbours. May block to load the members. An index beyond the end traps.
     ///
     ///     team.insert(player, into: "players", at: 0)
@@ -295,7 +296,8 @@ open class ManagedObject: Observable {
         return record.entity.defaults[slot]
     }
 
-    /// Returns a value without a reference to a deleted object, as if all deletions were saved.
+    /// Returns the value, or null for a reference to a deleted object, as if all deletions were
+    /// saved.
     private func shown(_ value: Value) -> Value {
         guard let target = value.reference, let context = managedObjectContext,
             context.graph.known(target)?.isDeleted == true
@@ -307,7 +309,7 @@ open class ManagedObject: Observable {
         let slot = property.slot
         precondition(
             slot < record.entity.properties.count && record.entity.properties[slot] === property,
-            "\(property.name) is a property of another entity than \(entityName).")
+            "\(property.name) is a property of an entity other than \(entityName).")
         return slot
     }
 
@@ -335,8 +337,7 @@ open class ManagedObject: Observable {
         return nil
     }
 
-    /// Whether a relationship of this object may refer to another one; traps if the other was
-    /// deleted.
+    /// Whether a relationship of this object may refer to `object`; traps if `object` was deleted.
     ///
     /// False if the edit is dropped and the next save has to report it (``UnseenDeletions``).
     private func canLead(to object: ManagedObject) -> Bool {
@@ -383,7 +384,7 @@ open class ManagedObject: Observable {
         context.reporter.notifyObservers(of: record.reference.number)
     }
 
-    /// Binds this object to another record.
+    /// Binds this object to a different record.
     func rebind(to record: ObjectRecord) {
         let former = self.record.reference.number
         self.record = record
@@ -393,16 +394,16 @@ open class ManagedObject: Observable {
 }
 
 extension ManagedObject: Hashable, Identifiable {
-    /// Returns whether both are the same object.
+    /// Returns whether both references are to the same object.
     public static func == (a: ManagedObject, b: ManagedObject) -> Bool { a === b }
 
     /// Hashes the object's identity.
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
-// `debugDescription`, because `description` is a frequent name of an attribute.
+// Implements `debugDescription`, because `description` is a common attribute name.
 extension ManagedObject: CustomDebugStringConvertible {
-    /// The id and the values that the context has loaded, as `print` shows them.
+    /// The object's id and the values that the context has loaded, as printed by `print`.
     ///
     ///     Team/33 (name: "Cameroon", wins: 3, zone: null)
     ///     Team/34 (not loaded)

@@ -1,12 +1,12 @@
 import TandemModel
 
-/// The text of an object: its id and the values that its context has loaded.
+/// The printed form of an object: its id and the values that its context has loaded.
 struct ObjectDescription {
     let record: ObjectRecord
     /// The context's model, for the ids of related objects; nil without a context.
     let model: CompiledModel?
 
-    /// The text, with attributes and to-one relationships by name; strings are cut after 60
+    /// The text, with attributes and to-one relationships by name; strings are truncated to 60
     /// characters.
     var text: String {
         if record.isDeleted { return "\(record.id) (deleted)" }

@@ -4,14 +4,14 @@ public import TandemModel
 public struct ObjectSnapshot: Hashable, Sendable {
     /// The object's id.
     public var id: ObjectID
-    /// The position of the save that last changed its row.
+    /// The position of the save that last changed the object's row.
     public var version: UInt64
     /// Attributes and to-one relationships by name, pending edits included.
     public var values: [String: Value]
     /// The members of to-many relationships by name, if they were requested.
     public var members: [String: [ObjectID]] = [:]
 
-    /// Returns a value by name, or null if there is none.
+    /// Returns the value with this name, or null if there is none.
     public subscript(property: String) -> Value { values[property] ?? .null }
 }
 
@@ -44,7 +44,7 @@ extension ManagedObject {
         return result
     }
 
-    /// Returns the values without unsaved edits, of some properties or all.
+    /// Returns the values without unsaved edits, for the given properties or for all of them.
     ///
     /// Values that the context has not loaded are left out.
     public func committedValues(forKeys names: [String]? = nil) -> [String: Value] {

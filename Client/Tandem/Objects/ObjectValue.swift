@@ -1,7 +1,7 @@
 public import TandemModel
 import TandemQuery
 
-/// The id of an object with its class.
+/// The id of an object, together with the object's class.
 ///
 /// It may leave the context's actor, and identifies an object of that class in any other context.
 ///
@@ -21,7 +21,7 @@ public struct TypedID<Object: ManagedEntity>: Hashable, Sendable, CustomStringCo
 }
 
 extension ManagedEntity {
-    /// The id with the class.
+    /// The id, together with the class.
     public var typedID: TypedID<Self> { TypedID(id) }
 }
 
@@ -40,7 +40,7 @@ extension ManagedEntity {
 public protocol ObjectValue: Sendable {
     /// The class of the objects that the values are made from.
     associatedtype Object: ManagedEntity
-    /// Creates the value of an object as it is now, pending edits included; may block to load a
-    /// fault.
+    /// Creates the value from an object's current state, pending edits included; may block to load
+    /// a fault.
     init(_ row: RowReader<Object>)
 }

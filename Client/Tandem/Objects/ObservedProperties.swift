@@ -11,8 +11,8 @@ import TandemModel
 ///
 /// - A registrar hashes a key path only while reads are being observed. `isTracking` passes the
 ///   registrar a key path that records whether it is hashed.
-/// - A registrar keeps the key paths of an observation until it fires or ends. Each key path owns a
-///   `Token`, which removes the property from the table when it is freed.
+/// - A registrar keeps the key paths of an observation until the observation fires or ends. Each
+///   key path owns a `Token`, which removes the property from the table when the token is freed.
 ///
 /// An observation that never fires keeps its tokens as long as the context lives, but no objects.
 final class ObservedProperties: Observable, Sendable {
@@ -44,7 +44,7 @@ final class ObservedProperties: Observable, Sendable {
         let wasHashed = Atomic(false)
     }
 
-    /// Keeps a property in the table until it is freed, on any thread.
+    /// Keeps a property in the table until the token is freed, on any thread.
     final class Token: Sendable {
         private let table: Table
         private let number: ObjectNumber
@@ -115,7 +115,7 @@ final class ObservedProperties: Observable, Sendable {
     private let probe: Probe
     private let probePath: any KeyPath<ObservedProperties, Bool> & Sendable
 
-    /// The link of the objects' context, which checks the isolation of reads in debug builds.
+    /// The link to the objects' context, which checks the isolation of reads in debug builds.
     let link: ContextLink
 
     init(_ link: ContextLink) {
@@ -146,14 +146,16 @@ final class ObservedProperties: Observable, Sendable {
         return probe.wasHashed.load(ordering: .relaxed)
     }
 
-    /// Notifies observers that properties of an object and its state will change; nil means all.
+    /// Notifies observers that an object's state and properties will change; nil means all
+    /// properties.
     func willChange(_ number: ObjectNumber, _ changed: PropertyMask?) {
         for slot in table.slots(of: number, changed) {
             registrar.willSet(self, keyPath: \.[Key(number: number, slot: slot, owned: nil)])
         }
     }
 
-    /// Notifies observers that properties of an object and its state have changed; nil means all.
+    /// Notifies observers that an object's state and properties have changed; nil means all
+    /// properties.
     func didChange(_ number: ObjectNumber, _ changed: PropertyMask?) {
         for slot in table.slots(of: number, changed) {
             registrar.didSet(self, keyPath: \.[Key(number: number, slot: slot, owned: nil)])

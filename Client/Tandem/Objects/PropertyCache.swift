@@ -1,7 +1,7 @@
 import TandemModel
 
-/// A cache of properties by the names and key paths in a program's source, without string
-/// comparison.
+/// A cache of properties by the names and key paths in a program's source; look-ups compare no
+/// strings.
 ///
 /// Such a name is always the same string, so its sixteen bytes (``ManagedName``) identify it.
 /// Strings with equal bytes are equal: either both are short and stored in these bytes, or both are
@@ -24,7 +24,7 @@ final class PropertyCache {
     private static let limit = 256
     private static let empty = Place(name: ManagedName(""), entity: nil, slot: 0, column: nil)
 
-    /// Records which properties are read, if set; then nothing is cached.
+    /// The probe that records which properties are read; while it is set, nothing is cached.
     var probe: KeyPathProbe?
     /// The names, key paths and entities in the cache, retained so that their identities stay
     /// unique.
@@ -99,7 +99,7 @@ final class PropertyCache {
         places[index] = place
     }
 
-    /// Keeps half of the table empty; removes all entries when there are too many.
+    /// Keeps half of the table empty; removes all entries if there are too many.
     private func makeRoom() {
         guard (held.count + 1) * 2 > places.count else { return }
         let old = places
@@ -125,8 +125,8 @@ final class PropertyCache {
 /// The name or key path of a property in a program's source, for one read.
 ///
 /// A name is the sixteen bytes of a string's representation (not of its text), or the address of a
-/// key path. No string has the bytes of such an address. A name is valid only while its creator
-/// retains the string or key path.
+/// key path. No string is represented by the bytes of such an address. A name is valid only while
+/// its creator retains the string or key path.
 public struct ManagedName: Sendable, BitwiseCopyable, Equatable {
     @usableFromInline let low: UInt64
     @usableFromInline let high: UInt64
@@ -147,7 +147,7 @@ public struct ManagedName: Sendable, BitwiseCopyable, Equatable {
 }
 
 extension CompiledEntity {
-    /// Returns the property with a name in the program's source; traps if there is none.
+    /// Returns the property that the source code names; traps if the entity lacks it.
     func declared(_ name: String) -> CompiledProperty {
         guard let property = property(named: name) else {
             preconditionFailure("\(self.name) has no property \(name).")

@@ -13,9 +13,9 @@ public import TandemModel
 ///     }
 ///
 /// A reader has the ``Managed`` properties of the class `Object` as members: attributes return
-/// their values, relationships return readers of their targets. The values always equal those of
-/// the object, with its pending edits, and reads are observed like those of the object. Reading a
-/// property that is not declared with `@Managed` traps; read it from the ``object``.
+/// their values, and relationships return readers of their targets. The values always equal the
+/// object's values, including pending edits, and reads are observed like reads of the object.
+/// Reading a property that is not declared with `@Managed` traps; read it from the ``object``.
 ///
 /// A row is read in place, from the answer to a fetch, as long as the context has not loaded the
 /// object and stays at the answer's position. A reader retains the answer and the context.
@@ -54,8 +54,8 @@ public struct RowReader<Object: ManagedObject> {
         return object
     }
 
-    /// Returns a reader of the object as an instance of another class, or nil if it is not of that
-    /// class.
+    /// Returns a reader of the object as an instance of a different class, or nil if it is not of
+    /// that class.
     public func cast<Other: ManagedObject>(to type: Other.Type) -> RowReader<Other>? {
         RowReader<Other>(checking: source)
     }
@@ -156,12 +156,12 @@ public struct RowReader<Object: ManagedObject> {
 }
 
 extension RowReader where Object: ManagedEntity {
-    /// The id with the class.
+    /// The id, together with the class.
     public var typedID: TypedID<Object> { TypedID(id) }
 }
 
-// Reads by key paths that are not cached yet or have several properties, and of values that are not
-// in a row.
+// Reads through key paths that are not cached yet or name several properties, and reads of values
+// that are not in a row.
 extension RowReader {
     @usableFromInline
     func read<Content: AttributeConvertible>(_ attribute: KeyPath<Object, Content>) -> Content {
@@ -186,7 +186,7 @@ extension RowReader {
     @usableFromInline
     func read<Content: AttributeConvertible>(_ attribute: KeyPath<Object, Content?>) -> Content? {
         guard let end = end(of: attribute) else { return nil }
-        // A path such as `\.team?.name` is optional, whatever its last property is.
+        // A path such as `\.team?.name` is optional even if its last property is not.
         guard end.isOptional else { return content(of: end) }
         if case .some(let content) = Content.inPlace(RowAttribute(end.source, end.key)) {
             return content

@@ -5,7 +5,7 @@ import TandemModel
 enum RowSource {
     /// A row of an answer, by its index.
     case row(RowsAnswer, Int)
-    /// An object that a row of an answer refers to; its own row may not be loaded.
+    /// An object that a row of an answer refers to; the object's own row may not be loaded.
     case target(RowsAnswer, ObjectReference)
     /// An object of the context.
     case object(ManagedObject)
@@ -109,7 +109,7 @@ enum RowSource {
     struct End {
         let source: RowSource
         let name: String
-        /// Whether the property is declared as an optional.
+        /// Whether the property is declared as optional.
         let isOptional: Bool
         /// The key under which the property is cached.
         let key: ManagedName
@@ -176,7 +176,7 @@ public struct RowAttribute {
         return convert(value).map { .some($0) }
     }
 
-    // The result of each of these is nil if the value has to be read through the object, and a
+    // Each of these methods returns nil if the value has to be read through the object, and a
     // wrapped nil if there is no value.
 
     @usableFromInline

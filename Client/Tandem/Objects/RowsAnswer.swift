@@ -8,7 +8,7 @@ import TandemModel
 @usableFromInline
 final class RowsAnswer {
     let context: ManagedObjectContext
-    // Parts of the context, which are quicker to retain than the context with its weak references.
+    // Parts of the context, which are faster to retain than the context with its weak references.
     private let family: ContextFamilyState
     private let records: RecordTable
     private let observed: ObservedProperties
@@ -16,14 +16,14 @@ final class RowsAnswer {
     let objects: StoredObjects
     /// The model of the rows.
     let model: CompiledModel
-    /// The context's reposition count at the time of the answer.
+    /// The context's reposition count when the answer arrived.
     private let repositionCount: Int
     /// The total number of rows, including those of later chunks.
     let count: Int
     /// The classes of the entities that were looked up so far.
     private var types: [(tag: EntityTag, type: ManagedObject.Type)] = []
-    /// The row from which a value is being made, and the record table's `additions` when the row's
-    /// object had no record.
+    /// The row from which a value is being made, and the record table's `additions` at a moment
+    /// when the row's object had no record.
     private var visited = -1
     private var visitedAdditions = 0
 
@@ -37,7 +37,7 @@ final class RowsAnswer {
         (self.repositionCount, self.count) = (repositionCount, count)
     }
 
-    /// Returns the answer with the rows of its next chunk.
+    /// Returns a copy of the answer with the rows of its next chunk.
     func chunk(_ objects: StoredObjects) -> RowsAnswer {
         RowsAnswer(
             context, records, objects, model, repositionCount: repositionCount, count: count)
@@ -108,7 +108,7 @@ final class RowsAnswer {
         return type(of: reference).init(binding: ObjectBinding(context: nil, record: record))
     }
 
-    /// Returns the objects of the rows from an index on, as faults if they aren't loaded.
+    /// Returns the objects of the rows from this index on, as faults if they aren't loaded.
     ///
     /// Used if the context has moved since the answer was read.
     func objects(from start: Int) throws(TandemError) -> [ManagedObject] {
@@ -184,7 +184,7 @@ final class RowsAnswer {
         return record.withCleanRow { body($0, place, entity) }
     }
 
-    /// Returns the source of an object that a current row refers to; nil if it is deleted.
+    /// Returns the source of an object that a current row refers to; nil if that object is deleted.
     func target(_ reference: ObjectReference) -> RowSource? {
         guard records[reference.number]?.isDeleted != true,
             model.entity(tagged: reference.tag) != nil
