@@ -71,8 +71,7 @@ final class Connection: Sendable {
     /// The generation of the last known session.
     var knownGeneration: Int? { state.withLock { $0.session?.generation } }
 
-    /// Returns a promise of the session; it fails at the first failed attempt unless `isPatient` is
-    /// true.
+    /// Returns a promise of the session; unless `isPatient`, it fails at the first failed attempt.
     func requestSession(_ isPatient: Bool) -> ReplyPromise<ServerState> {
         let reply = ReplyPromise<ServerState>()
         let deadline = deadline(after: limits.connectMilliseconds)
