@@ -171,6 +171,6 @@ import Testing
             make(PersistentContainer())
         }
         let message = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(message.contains("Make it in a method of its actor"), "\(message)")
+        #expect(message.contains("Create it in a method of its actor"), "\(message)")
     }
 }

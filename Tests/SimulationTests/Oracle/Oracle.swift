@@ -97,8 +97,8 @@ final class Oracle {
     /// Whether the transaction after a position is no longer on the disk.
     ///
     /// Law 2 does not allow a slow reader to miss anything. Retention has a cap, however: readers
-    /// that fall behind it are expired, notified, and start again from a snapshot. A world trims the
-    /// journal in the same way, regardless of connected clients. A client may therefore receive
+    /// that fall behind it are expired, notified, and start again from a snapshot. A world trims
+    /// the journal in the same way, regardless of connected clients. A client may therefore receive
     /// `historyExpired` only if the next transaction it needs was removed.
     func lacksNext(after position: UInt64) -> Bool { position + 1 < log.segments().first ?? 1 }
 
