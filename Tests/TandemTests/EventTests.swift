@@ -44,6 +44,8 @@ import Testing
         #expect(await events.next(isolation: #isolation) == nil)
         var late = container.connectionEvents.makeAsyncIterator()
         #expect(await late.next(isolation: #isolation) == nil)
+        var lateSaves = container.didSave.makeAsyncIterator()
+        #expect(try await lateSaves.next() == nil)
     }
 
     @Test func `law 2: readers of every save are notified if some were missed`() async throws {

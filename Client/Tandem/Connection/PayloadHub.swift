@@ -35,13 +35,20 @@ final class PayloadHub: Sendable {
     func notify(_ notice: ConnectionNotice) { state.withLock { $0.listener }?(notice) }
 
     /// Whether connection events or model changes have a receiver; it needs no subscription.
-    var hasReceivers: Bool { state.withLock { $0.listener != nil || !$0.events.isEmpty } }
+    var hasReceivers: Bool {
+        let (hasListener, events) = state.withLock { ($0.listener != nil, $0.events) }
+        return hasListener || !events.isEmpty
+    }
 
     /// Whether saves have a receiver.
-    var hasListeners: Bool { state.withLock { !$0.saves.isEmpty } }
+    var hasListeners: Bool { !state.withLock { $0.saves }.isEmpty }
 
     /// Returns a feed of the saves from now on.
-    func saves() -> Saves { state.withLock { $0.saves.make() } }
+    func saves() -> Saves {
+        let (feed, isFinished) = state.withLock { ($0.saves.make(), $0.isFinished) }
+        if isFinished { feed.finish() }
+        return feed
+    }
 
     /// Returns a feed of the connection's events from now on.
     func events() -> Feed<ConnectionEvent, Never> {
@@ -51,7 +58,8 @@ final class PayloadHub: Sendable {
     }
 
     func publish(_ transaction: Transaction, _ model: CompiledModel) {
-        let (feeds, describe) = state.withLock { ($0.saves.open, $0.describe) }
+        let (saves, describe) = state.withLock { ($0.saves, $0.describe) }
+        let feeds = saves.open
         guard !feeds.isEmpty, let position = describe?(transaction.position) else { return }
         let payload = SavePayload(transaction, model, position)
         let message = "the observer was ended, because \(limit) saves were unread; start a new one"
@@ -64,7 +72,7 @@ final class PayloadHub: Sendable {
     /// the next event.
     func publish(_ event: ConnectionEvent) {
         notify(.connection(event))
-        for feed in state.withLock({ $0.events.open }) {
+        for feed in state.withLock({ $0.events }).open {
             feed.publish(event) { unread in
                 unread.append(event)
                 if unread.count > eventLimit {
@@ -82,15 +90,15 @@ final class PayloadHub: Sendable {
             .historyExpired,
             "the observer missed saves, because the log was replaced or the journal no longer has them; start a new one"
         )
-        for feed in state.withLock({ $0.saves.open }) { feed.finish(throwing: error) }
+        for feed in state.withLock({ $0.saves }).open { feed.finish(throwing: error) }
     }
 
     func finish() {
         let (saves, events) = state.withLock { state in
             state.isFinished = true
-            return (state.saves.open, state.events.open)
+            return (state.saves, state.events)
         }
-        for feed in saves { feed.finish() }
-        for feed in events { feed.finish() }
+        for feed in saves.open { feed.finish() }
+        for feed in events.open { feed.finish() }
     }
 }

@@ -1,5 +1,5 @@
 import DequeModule
-import Synchronization
+import TandemIO
 
 /// The buffer of unread elements of a sequence with one reader.
 ///
@@ -17,7 +17,7 @@ final class Feed<Element: Sendable, Failure: Error>: Sendable {
         var reader: CheckedContinuation<Outcome, Never>?
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     /// Whether no more elements are accepted.
     var isEnded: Bool { state.withLock { $0.end != nil } }
@@ -102,10 +102,9 @@ struct FeedSequence<Element: Sendable, Failure: Error>: AsyncSequence, Sendable 
     func makeAsyncIterator() -> Iterator { Iterator(feed: feed) }
 }
 
-/// The feeds to which one object publishes; a feed is removed after it has ended or lost its last
-/// reader.
-struct FeedList<Element: Sendable, Failure: Error> {
-    private struct WeakFeed {
+/// The feeds to which one object publishes; a feed without a reader is removed.
+struct FeedList<Element: Sendable, Failure: Error>: Sendable {
+    private struct WeakFeed: Sendable {
         weak var feed: Feed<Element, Failure>?
     }
 
@@ -121,7 +120,7 @@ struct FeedList<Element: Sendable, Failure: Error> {
 
     /// Adds a new feed.
     mutating func make() -> Feed<Element, Failure> {
-        feeds.removeAll { $0.feed?.isEnded ?? true }
+        feeds.removeAll { $0.feed == nil }
         let feed = Feed<Element, Failure>()
         feeds.append(WeakFeed(feed: feed))
         return feed
