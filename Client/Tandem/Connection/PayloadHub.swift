@@ -62,9 +62,12 @@ final class PayloadHub: Sendable {
         let feeds = saves.open
         guard !feeds.isEmpty, let position = describe?(transaction.position) else { return }
         let payload = SavePayload(transaction, model, position)
-        let message = "the observer was ended, because \(limit) saves were unread; start a new one"
         for feed in feeds {
-            feed.publish(payload, limit: limit, overflow: TandemError(.limitExceeded, message))
+            feed.publish(
+                payload, limit: limit,
+                overflow: TandemError(
+                    .limitExceeded,
+                    "the observer was ended, because \(limit) saves were unread; start a new one"))
         }
     }
 

@@ -276,7 +276,10 @@ final class ObjectEditor: StatefulPart {
                     "objects of the entity \(name) are of the class \(known), not of \(type)")
             }
             if let number = connection.nextNumber() {
-                return unsafeDowncast(insert(entity, number), to: Object.self)
+                guard let object = insert(entity, number) as? Object else {
+                    preconditionFailure("Objects of \(name) are of the class \(known).")
+                }
+                return object
             }
             try await calls.leaseNumbers()
         }

@@ -96,10 +96,13 @@ final class UnreportedChanges {
         isNotifying = true
         defer { isNotifying = false }
         for observer in observations.compactMap(\.observation) { observer.handler?(change) }
-        let message =
-            "the observer was ended, because \(limit) changes were unread; start a new one"
         for feed in feeds.open {
-            feed.publish(change, limit: limit, overflow: TandemError(.limitExceeded, message))
+            feed.publish(
+                change, limit: limit,
+                overflow: TandemError(
+                    .limitExceeded,
+                    "the observer was ended, because \(limit) changes were unread; start a new one")
+            )
         }
         hasObservers = !feeds.isEmpty || observations.contains { $0.observation?.handler != nil }
     }

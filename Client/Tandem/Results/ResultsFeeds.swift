@@ -58,11 +58,12 @@ final class ResultsFeeds {
             for feed in feeds.open {
                 switch policy {
                 case .every(let limit):
-                    let message =
-                        "the reader was ended, because \(limit) changes were unread; fetch again"
                     feed.publish(
                         UnreadChange(change: change), limit: limit,
-                        overflow: TandemError(.limitExceeded, message))
+                        overflow: TandemError(
+                            .limitExceeded,
+                            "the reader was ended, because \(limit) changes were unread; fetch again"
+                        ))
                 case .latest:
                     feed.publish(UnreadChange(change: change, base: old)) { unread in
                         Self.merge(change, from: old, to: new, into: &unread)
