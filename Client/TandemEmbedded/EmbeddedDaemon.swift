@@ -22,7 +22,7 @@ public final class EmbeddedDaemon: Sendable {
     private final class Outcome: Sendable {
         let handle = Locked<Result<Daemon.Handle, DaemonError>?>(nil)
         let failure = Locked<DaemonError?>(nil)
-        /// Called once, after the store was opened or opening it failed.
+        /// Called when the store was opened, and when opening or running the daemon failed.
         private let opened: @Sendable () -> Void
 
         init(_ opened: @escaping @Sendable () -> Void) { self.opened = opened }

@@ -17,7 +17,7 @@ final class ScriptedConnection: Sendable {
     private let daemon: Socket
     private let fate: @Sendable () -> ScriptedTransport.Fate
     private let countReadRequest: @Sendable () -> Void
-    /// The state of the line.
+    /// The state of the connection.
     ///
     /// The lock is also held during writes to the client, so that messages stay complete and in
     /// order.

@@ -78,7 +78,8 @@ public final class ScriptedTransport: Sendable {
     /// Accepts connections again.
     public func acceptConnections() { state.withLock { $0.refusesConnections = false } }
 
-    /// Holds back all pushes and answers from the daemon, in order; blocked callers keep waiting.
+    /// Holds back all messages from the daemon, pushes and answers, in order; blocked callers keep
+    /// waiting.
     public func hold() {
         let connections = state.withLock { state in
             state.isHolding = true

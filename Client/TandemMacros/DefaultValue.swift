@@ -39,7 +39,7 @@ struct DefaultValue {
         }
     }
 
-    /// The name of the literal's type, or nil if the expression is not a literal.
+    /// The type name of a number, Boolean or string literal; nil for any other expression.
     var literalType: String? {
         if isNumber(IntegerLiteralExprSyntax.self) { return "Int" }
         if isNumber(FloatLiteralExprSyntax.self) { return "Double" }

@@ -47,7 +47,7 @@ struct PropertyArguments {
         self[label].flatMap { $0.is(NilLiteralExprSyntax.self) ? nil : $0 }
     }
 
-    /// Returns the arguments as code, leaving out those with other labels.
+    /// Returns the labelled arguments as code, leaving out those with the given labels.
     func code(without labels: Set<String> = []) -> [String] {
         labelled.filter { !labels.contains($0.label) }
             .map { "\($0.label): \($0.value.trimmedDescription)" }
