@@ -61,8 +61,8 @@ final class UndoStack {
 
     /// Removes and returns the last group.
     ///
-    /// The caller swaps its edits with the current ones, and pushes the inverse group with
-    /// ``push(_:isUndo:)``.
+    /// The caller swaps its edits with the current ones, and pushes the inverse group to the other
+    /// stack with ``push(_:isUndo:)``.
     func pop(isUndo: Bool) -> [Entry]? {
         close()
         return isUndo ? done.popLast() : undone.popLast()

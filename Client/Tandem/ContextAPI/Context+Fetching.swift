@@ -14,8 +14,8 @@ extension ManagedObjectContext {
     ///     of the longest path (``load(_:prefetching:)``).
     ///   - includesPendingChanges: Whether pending edits affect the selection and the order. The
     ///     objects show their pending edits in any case, including deletions.
-    /// - Returns: The loaded objects. Objects that were created before this class was registered
-    ///   are left out.
+    /// - Returns: The loaded objects. Objects that the context created with another class, before
+    ///   this class was registered, are left out.
     /// - Throws: `unknownEntity`, `unknownProperty`, `invalidPredicate`, `usage` for a key path
     ///   that names no property, `disconnected`, `limitExceeded`.
     public func fetch<Object: ManagedObject>(

@@ -69,7 +69,7 @@ extension ManagedObjectContext {
 
     /// Returns the results of a request; blocks until the first chunk arrives.
     ///
-    /// Throws `disconnected` if the connection was lost `readAttempts` times during the answer.
+    /// Throws `disconnected` if the connection was lost in the middle of `readAttempts` answers.
     @usableFromInline
     func foundValues<Object: ManagedEntity>(
         _ request: FetchRequest<Object>, _ attempt: Int

@@ -123,8 +123,8 @@ extension ManagedObjectContext {
     /// - Throws: One of these errors; the context then stays as it was:
     ///   - `historyExpired` if the state at the position is no longer available; the message names
     ///     the oldest readable position.
-    ///   - `limitExceeded` for too many pins, or if there were more saves since then than the
-    ///     daemon can undo.
+    ///   - `limitExceeded` for too many pins, or if more was saved since then than the daemon can
+    ///     undo.
     ///   - `timeout` for a position after the journal's end.
     ///   - `usage` for an earlier position if there are unsaved edits.
     @discardableResult

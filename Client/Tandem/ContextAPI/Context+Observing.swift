@@ -50,11 +50,13 @@ extension ManagedObjectContext {
     ///
     /// Saves merged before the sequence was created are not included. A sequence can be iterated
     /// once. It throws `limitExceeded` if the iteration lags by more than
-    /// ``ClientLimits/bufferedPayloads``, and `historyExpired` if the context had to restart and
-    /// skipped some saves.
+    /// ``ClientLimits/bufferedPayloads`` saves, and `historyExpired` if the context had to restart
+    /// and skipped some saves.
     public var didSave: SaveSequence { saves() }
 
-    /// Returns the merged saves by an author that change an entity or a subentity; nil means any.
+    /// Returns the merged saves by an author that change objects of an entity or its subentities.
+    ///
+    /// Pass nil to include any entity or author.
     public func saves(of entity: String? = nil, by author: String? = nil) -> SaveSequence {
         saves(SaveFilter(entity: entity, predicate: nil, author: author))
     }

@@ -19,8 +19,8 @@ extension ManagedObjectContext {
     /// - Returns: The position up to which the context has merged, which includes the save.
     /// - Throws: `conflict`, `validation`, `uniqueness`, `deleteDenied`, `disconnected`, and:
     ///   - `usage` for an author or context name of more than 256 bytes.
-    ///   - `schemaMismatch` if an edited property does not exist in a new model. The edit is
-    ///     dropped, and the next save saves the other edits.
+    ///   - `schemaMismatch` if an edited entity or property does not exist in a new model. The edit
+    ///     is dropped, and the next save saves the other edits.
     ///   - `unreadable` for edits that may depend on a failed read (``faultFailure``).
     ///   - `unknownOutcome` if the save may have happened. The next save first retries this one.
     @discardableResult

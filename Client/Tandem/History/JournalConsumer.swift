@@ -49,8 +49,8 @@ public struct JournalConsumer: Sendable {
     /// Traps if a key path is not a single `@Managed` property.
     /// - Parameters:
     ///   - type: The class; changes of its subclasses are included.
-    ///   - properties: The properties whose inserted, changed or deleted values are included; all
-    ///     if empty.
+    ///   - properties: The properties; a change is included if it inserts, changes or deletes a
+    ///     value of one of them; all if empty.
     ///   - authors: The authors whose saves are included; all if empty.
     ///   - follows: Whether the sequence continues with later saves instead of ending.
     /// - Returns: The changes, in the order of the journal.

@@ -12,8 +12,8 @@ public struct ChangeCause: Hashable, Sendable {
     ///
     /// For a row that entered or left the list, these are all such key paths of the predicate; for
     /// other rows, the key paths that match the reasons for the change. Key paths are recorded for
-    /// the merge as a whole, so a value may have changed only for a different row. The set is empty
-    /// for a new or deleted object.
+    /// the merge as a whole, so a value may have changed only for a different row. The array is
+    /// empty for a new or deleted object.
     public var keyPaths: [String]
 
     /// Creates a cause with the given names.

@@ -264,7 +264,7 @@ final class ListFollower: ListParticipant {
             if group.changes.isEmpty, verdicts == nil { return list.applyOverlay(plan) }
             return list.apply(group, verdicts, plan)
         }
-        // The group was not applied, so the list misses its changes, unless it is empty.
+        // The group was not applied, so the list misses its changes, unless the group is empty.
         if group.isRestart || group.isBackward || group.to > group.from {
             phase.interrupt(after: list.shown.position)
         }

@@ -10,7 +10,7 @@ public import TandemQuery
 ///     request?.sectionNameKeyPath = "group.name"
 ///     teams.request = request
 ///
-/// Key paths are strings, because the elements of a list may not be objects of a class. ``Query``
+/// Key paths are strings, because the elements of a list need not be objects of a class. ``Query``
 /// accepts Swift key paths.
 public struct ResultsRequest: Hashable, Sendable {
     /// The predicate; nil for every object of the entity.
