@@ -18,7 +18,7 @@ TEST_PACKAGES ?=
 # The prefix of installed paths; DESTDIR is prepended to all of them, for packaging.
 PREFIX ?= /usr/local
 DESTDIR ?=
-# A folder with the programs tandem and tandemd; if unset, both are built for release.
+# A folder with the programs tandem and tandemd; if empty, both are built for release.
 BINARIES ?=
 # The flags with which the benchmarks build tandemd. Overlapping accesses to a variable are not
 # checked at run time; in test builds they trap.
