@@ -425,7 +425,7 @@ package final class Store: StoreView {
     /// The size of the file up to its last used page, in bytes, free pages included.
     package var usedBytes: Int { environment.usage.usedBytes }
 
-    /// An upper estimate of the number of pages that a checkpoint would write now.
+    /// An estimate of the number of pages that a checkpoint would write now, usually too high.
     ///
     /// Each write dirties one page, and a table can't have more dirty pages than pages. Cost: less
     /// than a microsecond.

@@ -102,7 +102,8 @@ final class StoreSpace {
         return StoreError(.noSpace, error.message)
     }
 
-    /// Returns an upper estimate of the number of pages that a checkpoint would write now.
+    /// Returns an estimate of the number of pages that a checkpoint would write now, usually too
+    /// high.
     ///
     /// Each write dirties one page, and a table can't have more dirty pages than pages.
     func dirtyPages(

@@ -89,9 +89,10 @@ extension StoreView {
 
     // MARK: Rows of an entity
 
-    /// Calls `body` with the rows of one entity, a bounded number at a time.
+    /// Calls `body` with each row of one entity; a bounded number of rows is read at a time.
     ///
-    /// No read is open during a call, so `body` may write the row that it received.
+    /// No read is open during a call, so `body` may write, but no rows of the entity except the one
+    /// that it received.
     func rows(
         of tag: EntityTag, _ body: (Stored) throws(StoreError) -> Void
     ) throws(StoreError) {
