@@ -19,7 +19,7 @@ struct NamedCaseTests {
 
     @Test
     func
-        `law5: a row marked as unmoved is updated in place, once, unless it is edited otherwise too`()
+        `law 5: a row marked as unmoved is updated in place, once, unless it is edited otherwise too`()
     {
         var list = SectionedList(
             sectioned: true, rows: [row(1, [1], "a"), row(2, [2], "a"), row(3, [3], "b")])

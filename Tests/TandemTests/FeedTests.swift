@@ -25,7 +25,7 @@ import Testing
         #expect(try await feed.next() == nil)
     }
 
-    @Test func `law8: unread elements are read before the error that ended the feed`() async throws
+    @Test func `law 8: unread elements are read before the error that ended the feed`() async throws
     {
         let feed = Numbers()
         publish(1...4, to: feed, limit: 2)

@@ -19,7 +19,8 @@ final class JournalVerification {
     private(set) var next: UInt64 = 1
     /// The log and epoch of the last segment, which may be empty; nil if no segment is readable.
     private(set) var identity: LogIdentity?
-    /// The reason why the last batch is incomplete: it is being written, or its writer died.
+    /// A description of an incomplete last batch, which is being written or whose writer died; nil
+    /// if the last batch is complete.
     private(set) var torn: String?
     /// The end offset of the batches in each segment that was read without a gap.
     private var ends: [UInt64: UInt64] = [:]

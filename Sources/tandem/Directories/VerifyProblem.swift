@@ -14,8 +14,8 @@ struct VerifyProblem: Hashable {
         case identity
         /// An index that is unusable or contradicts its segment.
         case index
-        /// A store that is missing, that belongs to another log or epoch, or whose position is
-        /// outside the journal.
+        /// A store that is missing, that belongs to another log or a newer epoch, or whose position
+        /// does not fit the journal.
         case store
         /// A difference between the store and a replay of the journal.
         case difference

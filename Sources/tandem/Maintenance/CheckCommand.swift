@@ -9,8 +9,8 @@ struct CheckCommand: ParsableCommand {
         commandName: "check", abstract: "Check the store for inconsistencies.",
         discussion: """
             Rows are assumed to be correct. --repair corrects indexes, unique keys, links, counts and marks that \
-            contradict the rows; only `tandem rebuild` recovers missing rows. If a daemon is running, the last \
-            checkpoint is checked; --repair needs a stopped daemon. Exits with 1 if there is a fault.
+            contradict the rows; only `tandem rebuild` recovers missing or unreadable rows. If a daemon is running, \
+            the last checkpoint is checked; --repair needs a stopped daemon. Exits with 1 if there is a fault.
             """)
 
     @OptionGroup var location: StoreDirectory

@@ -8,8 +8,8 @@ struct ConsumersCommand: ParsableCommand {
         abstract: "List, register, move and remove consumers.",
         discussion: """
             The journal keeps transactions that a consumer has not acknowledged, up to the cap on the journal's \
-            size. Registering a consumer needs the role writer; moving or removing a consumer of another user needs \
-            the role admin.
+            size. Registering a consumer needs the role writer; registering, moving or removing a consumer of another \
+            user needs the role admin.
             """,
         subcommands: [
             List.self, Info.self, Register.self, Acknowledge.self, Reset.self, Remove.self,

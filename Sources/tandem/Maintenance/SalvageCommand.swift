@@ -63,8 +63,8 @@ struct Salvage {
     private var draft: String { target + ".salvaging" }
     private let files = RealFileSystem()
 
-    /// Checks both directories; throws a failure if one is missing, or if the target is inside the
-    /// damaged directory.
+    /// Checks both directories; throws a failure if the damaged directory or the parent of the
+    /// target is missing, or if the target is inside the damaged directory.
     init(_ folder: StoreFolder, to target: String) throws {
         self.folder = folder
         self.target = target.withoutTrailingSlashes
