@@ -137,7 +137,7 @@ struct CodingTests {
         let seed = seed
         var random = RandomValue(seed)
         let model = try CompiledModel(sampleModel)
-        for _ in 0..<1_500 {
+        for _ in 0..<Volume.of(500, deep: 5_000) {
             var bytes = EncodedTransaction(try transaction(&random)).bytes
             for _ in 0..<random.int(1..<4) {
                 bytes[random.int(0..<bytes.count)] = UInt8(random.int(0..<256))

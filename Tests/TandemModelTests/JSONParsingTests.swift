@@ -43,7 +43,7 @@ import Testing
     func `texts are parsed as by the decoder`(_ text: String) { expectSame(text) }
 
     @Test func `deep nesting is left to the decoder`() {
-        for depth in [63, 64, 65, 200, 511, 512, 513] {
+        for depth in [64, 65, 512, 513] {
             expectSame(String(repeating: "[", count: depth) + String(repeating: "]", count: depth))
         }
     }

@@ -22,9 +22,10 @@ struct LinkTableTests {
         }
         var table = LinkTable(reached.map { LinkTable.Link(row: $0.key, object: $0.value) })
         Self.check(table, reached, seed)
-        for round in 0..<12_000 {
+        let phase = Volume.of(1_200, deep: 3_000)
+        for round in 0..<4 * phase {
             // The table grows, shrinks to nothing, and grows again.
-            let isShrinking = round / 3_000 % 2 == 1
+            let isShrinking = round / phase % 2 == 1
             let row = isShrinking ? reached.keys.randomElement(using: &random) : nil
             let object = isShrinking ? nil : Self.number(objects, &random)
             Self.set(row ?? Self.number(rows, &random), object, &table, &reached, seed)

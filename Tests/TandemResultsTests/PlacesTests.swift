@@ -79,7 +79,8 @@ struct PlacesTests {
         }
         // The announced number of objects does not matter.
         let all = [sorted.count, 0, 10, 1 << 40]
-        for count in Volume.of(most == 7 ? all : [sorted.count, 1 << 40], deep: all) {
+        let isEach = most == 7 && shape.sections == 5
+        for count in Volume.of(isEach ? all : [1 << 40], deep: all) {
             let parts = Self.parts(of: places, upTo: most, &world.random)
             guard
                 var list = Self.list(

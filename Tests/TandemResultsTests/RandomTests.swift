@@ -78,7 +78,7 @@ struct RandomTests {
         var world = World(seed: seed)
         world.reference = Reference((0..<rows).map { _ in world.fresh(sections) })
         var list = SectionedList(sectioned: true, rows: Array(world.reference.rows.values))
-        for round in 0..<Volume.of(40, deep: 120) {
+        for round in 0..<Volume.of(20, deep: 120) {
             let edits = world.edits(sections)
             let new = world.reference.after(edits)
             guard case .changed(let change) = list.apply(edits) else {

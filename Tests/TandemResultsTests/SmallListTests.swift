@@ -12,7 +12,7 @@ struct SmallListTests {
 
     /// `TANDEM_EXHAUSTIVE` tests all pairs, which takes minutes.
     @Test func `laws 4 and 5: pairs of edits of every small list`() {
-        let pairs = SmallLists.pairs(every: SmallLists.isExhaustive ? 1 : 67)
+        let pairs = SmallLists.pairs(every: SmallLists.isExhaustive ? 1 : 131)
         for (at, one) in pairs.enumerated() { check(one, isReversed: at % 2 == 1) }
     }
 

@@ -9,7 +9,7 @@ import Testing
 @Suite(.ownThread) struct FetchPlanTests {
     @Test func `every plan finds what an evaluation of every object finds`() throws {
         var plans: Set<String> = []
-        for round in UInt64(0)..<Volume.of(3, deep: 4) {
+        for round in UInt64(0)..<Volume.of(2, deep: 4) {
             var shelf = try RandomShelf(seed: seed &+ round, objects: 120)
             for number in 0..<60 {
                 if number % 4 == 0 { try shelf.step() }

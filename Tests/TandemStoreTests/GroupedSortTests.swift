@@ -9,7 +9,7 @@ import Testing
 @Suite(.ownThread) struct GroupedSortTests {
     @Test func `entries are sorted by their whole keys`() throws {
         var random = SplitMix64(seed: seed)
-        for round in 0..<12 {
+        for round in 0..<Volume.of(6, deep: 12) {
             let model = try Self.model()
             let request = try CompiledRequest(
                 FetchDescriptor(entity: "Match", sort: ["place.name", "-goals"]), in: model)

@@ -10,8 +10,12 @@ struct ProcessSession {
         return Double(ticks) / Double(sysconf(Int32(_SC_CLK_TCK)))
     }
 
-    /// Whether the first process has ended and may be waited for.
-    var hasEnded: Bool { Stat("/proc/\(id)/stat").map { $0.state == "Z" } ?? true }
+    /// Whether the first process, a child of this one, has ended and may be waited for.
+    var hasEnded: Bool {
+        var info = siginfo_t()
+        guard waitid(P_PID, id_t(id), &info, WEXITED | WNOHANG | WNOWAIT) == 0 else { return true }
+        return info.si_signo != 0
+    }
 
     /// Whether any thread of the processes waits for the disk.
     var isWaitingForDisk: Bool {
@@ -44,7 +48,7 @@ struct ProcessSession {
 
     private var processes: [Stat] {
         Self.names("/proc").compactMap { name in
-            guard name.first?.isNumber == true else { return nil }
+            guard let first = name.utf8.first, first <= UInt8(ascii: "9") else { return nil }
             return Stat("/proc/\(name)/stat").flatMap { $0.session == id ? $0 : nil }
         }
     }
@@ -60,18 +64,33 @@ struct ProcessSession {
         init?(_ path: String) { self.init(text: ProcessSession.text(path) ?? "") }
 
         init?(text: String) {
-            guard let open = text.firstIndex(of: "("), let close = text.lastIndex(of: ")"),
-                let id = Int32(text[..<open].filter(\.isNumber))
-            else { return nil }
-            // The fields from the third on: the second one, the name, may contain blanks.
-            let fields = text[text.index(after: close)...].split(separator: " ")
-            guard fields.count > 14, let state = fields[0].first, let session = Int32(fields[3])
-            else { return nil }
+            // The name may contain blanks and parentheses. The parsing is that of C, because the
+            // runner reads hundreds of these lines per second in an unoptimized build.
+            let stat = text.withCString { line -> Stat? in
+                guard let open = strchr(line, 40), let close = strrchr(line, 41),
+                    close > open, close[1] != 0, close[2] != 0
+                else { return nil }
+                // The fields from the parent's id to the times of awaited children.
+                var next: UnsafeMutablePointer<CChar>? = close + 3
+                let fields = (4...17).map { _ in next.map { strtol($0, &next, 10) } ?? 0 }
+                let name = UnsafeRawBufferPointer(start: open + 1, count: close - open - 1)
+                return Stat(
+                    id: Int32(truncatingIfNeeded: strtol(line, nil, 10)),
+                    name: String(decoding: name, as: UTF8.self),
+                    state: Character(Unicode.Scalar(UInt8(bitPattern: close[2]))),
+                    session: Int32(truncatingIfNeeded: fields[2]),
+                    ticks: fields[10...].reduce(0, +))
+            }
+            guard let stat else { return nil }
+            self = stat
+        }
+
+        private init(id: Int32, name: String, state: Character, session: Int32, ticks: Int) {
             self.id = id
-            self.name = String(text[text.index(after: open)..<close])
+            self.name = name
             self.state = state
             self.session = session
-            ticks = fields[11...14].reduce(0) { $0 + (Int($1) ?? 0) }
+            self.ticks = ticks
         }
     }
 
