@@ -31,7 +31,7 @@ import Testing
         let answerer = Answerer(
             committer: bench.engine.committer, session: asker.session,
             journalMaintenance: bench.engine.journalMaintenance,
-            littleWork: DaemonLimits.littleWork)
+            smallReadRows: DaemonLimits.smallReadRows)
         return try answerer.lookUp(fetch) != nil
     }
 

@@ -307,7 +307,7 @@ import Testing
         let (client, other) = (try bench.client(), try bench.client())
         let at = bench.position.number
         // Too many transactions to be read at the moment the request arrives.
-        for number in UInt64(100)..<100 + 2 * DaemonLimits.littleHistory {
+        for number in UInt64(100)..<100 + 2 * DaemonLimits.smallReadTransactions {
             try bench.bench.save([try bench.bench.insert("Node", number)])
         }
         try bench.bench.committer.checkpoint()
@@ -316,7 +316,7 @@ import Testing
         bench.bench.disk.faults.failingOpen = 1
         let error = try #require(failure(try client.answer(ids.0)))
         #expect(error.code == .storage || error.code == .historyExpired, "\(error)")
-        let all = 10 + 2 * Int(DaemonLimits.littleHistory)
+        let all = 10 + 2 * Int(DaemonLimits.smallReadTransactions)
         #expect(try other.answer(ids.1).fetched.objects.count == all)
         #expect(bench.engine.reads.bytes.held == 0 && bench.engine.reads.waiting.isEmpty)
         #expect(try client.fetch(past).objects.count == 10)

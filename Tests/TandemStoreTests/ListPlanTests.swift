@@ -142,7 +142,7 @@ import Testing
     @Test func `law 4: a chunked list equals the unchunked one, whatever is saved in between`()
         throws
     {
-        var inParts = 0
+        var inChunks = 0
         for round in UInt64(0)..<4 {
             var shelf = try RandomShelf(seed: seed &+ 700 &+ round, objects: 50)
             for _ in 0..<40 {
@@ -162,7 +162,7 @@ import Testing
                         #expect(found.places == whole.places && found.objects == whole.objects)
                         continue
                     }
-                    inParts += 1
+                    inChunks += 1
                     let expected = whole.places?.withLinks(upTo: Int(list.details.rowsUpTo))
                     #expect(
                         try gathered(parts, after: found.places, &shelf) == expected,
@@ -170,17 +170,17 @@ import Testing
                 }
             }
         }
-        #expect(inParts > 20, "only \(inParts) lists were chunked; seed \(seed)")
+        #expect(inChunks > 20, "only \(inChunks) lists were chunked; seed \(seed)")
     }
 
     /// Reads a list chunk by chunk, while others save.
     private func gathered(
-        _ list: ListInParts, after head: ListPlacements?, _ shelf: inout RandomShelf
+        _ list: ChunkedList, after head: ListPlacements?, _ shelf: inout RandomShelf
     ) throws -> ListPlacements {
         let most = Int.random(in: 1...300, using: &shelf.random)
         var places = try #require(head)
         #expect(places.count == 0)
-        while let part = try list.nextPart(bytes: most, {}) {
+        while let part = try list.nextChunk(bytes: most, {}) {
             if Bool.random(using: &shelf.random) { try shelf.step() }
             #expect(part.count > 0 && (list.isTaken || part.bytes >= most))
             let belongs = places.append(part)

@@ -209,7 +209,7 @@ final class Connection: Sendable {
         /// The transactions, in order.
         case transactions([Transaction])
         /// The position precedes the transactions in the ring, which begin after `floor`.
-        case behind(floor: UInt64)
+        case expired(floor: UInt64)
         /// The stream was interrupted; restart in this session.
         case interrupted(ServerState)
     }
@@ -224,7 +224,7 @@ final class Connection: Sendable {
             if let found = state.ring.transactions(after: low, through: high) {
                 return .transactions(found)
             }
-            return .behind(floor: state.ring.floor)
+            return .expired(floor: state.ring.floor)
         }
     }
 

@@ -40,8 +40,8 @@ struct MergeEngine: ContextPart {
                 try await restartAndMerge(in: now, calls)
                 return nil
             case .transactions(let found): return all + found
-            case .behind where low >= target: return all
-            case .behind(let first): floor = first
+            case .expired where low >= target: return all
+            case .expired(let first): floor = first
             }
             let before = merged
             let request = HistoryRequest(

@@ -47,17 +47,17 @@ extension ManagedObject {
     func inPlace<Result>(
         _ name: ManagedName, _ read: (RowView, RowColumn) -> Result?
     ) -> Result?? {
-        guard let place = properties.place(name, in: record.entity), let column = place.column
+        guard let entry = properties.entry(name, in: record.entity), let column = entry.column
         else { return nil }
-        access(place.slot)
+        access(entry.slot)
         return record.withCleanRow { $0.found(column, read) }
     }
 
     /// Returns the value of a property in the row, or nil if the value can't be read in place.
     func inPlaceValue(_ name: ManagedName) -> Value? {
-        guard let place = properties.place(name, in: record.entity) else { return nil }
-        access(place.slot)
-        return record.withCleanRow { $0.value(place.slot, in: record.entity) }
+        guard let entry = properties.entry(name, in: record.entity) else { return nil }
+        access(entry.slot)
+        return record.withCleanRow { $0.value(entry.slot, in: record.entity) }
     }
 
     /// Returns the object that this object's row refers to, or nil if the target is deleted.

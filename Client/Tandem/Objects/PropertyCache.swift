@@ -12,7 +12,7 @@ import TandemModel
 /// Programming 3, 6.4). An entry contains everything that is needed to read a row.
 final class PropertyCache {
     /// A cached property.
-    struct Place: Sendable {
+    struct CachedProperty: Sendable {
         let name: ManagedName
         /// The entity; nil in an empty slot of the table.
         let entity: ObjectIdentifier?
@@ -22,38 +22,39 @@ final class PropertyCache {
     }
 
     private static let limit = 256
-    private static let empty = Place(name: ManagedName(""), entity: nil, slot: 0, column: nil)
+    private static let empty = CachedProperty(
+        name: ManagedName(""), entity: nil, slot: 0, column: nil)
 
     /// The probe that records which properties are read; while it is set, nothing is cached.
     var probe: KeyPathProbe?
     /// The names, key paths and entities in the cache, retained so that their identities stay
     /// unique.
     private var held: [(named: Any, entity: CompiledEntity)] = []
-    private var places: UnsafeMutableBufferPointer<Place>
+    private var table: UnsafeMutableBufferPointer<CachedProperty>
     private var mask: Int
 
     init() {
-        places = Self.room(16)
+        table = Self.room(16)
         mask = 15
     }
 
-    deinit { places.deallocate() }
+    deinit { table.deallocate() }
 
-    private static func room(_ count: Int) -> UnsafeMutableBufferPointer<Place> {
-        let room = UnsafeMutableBufferPointer<Place>.allocate(capacity: count)
+    private static func room(_ count: Int) -> UnsafeMutableBufferPointer<CachedProperty> {
+        let room = UnsafeMutableBufferPointer<CachedProperty>.allocate(capacity: count)
         room.initialize(repeating: empty)
         return room
     }
 
     /// Returns the cached property of an entity by name, or nil if it isn't cached.
     @inline(__always)
-    func place(_ name: ManagedName, in entity: CompiledEntity) -> Place? {
+    func entry(_ name: ManagedName, in entity: CompiledEntity) -> CachedProperty? {
         let wanted = ObjectIdentifier(entity)
         var index = Self.hash(name, wanted) & mask
         while true {
-            let place = places[index]
-            if place.name == name, place.entity == wanted { return place }
-            if place.entity == nil { return nil }
+            let entry = table[index]
+            if entry.name == name, entry.entity == wanted { return entry }
+            if entry.entity == nil { return nil }
             index = (index &+ 1) & mask
         }
     }
@@ -62,7 +63,7 @@ final class PropertyCache {
     ///
     /// Traps if the entity has no such property.
     func property(_ name: ManagedName, of entity: CompiledEntity) -> CompiledProperty {
-        if let place = place(name, in: entity) { return entity.properties[place.slot] }
+        if let entry = entry(name, in: entity) { return entity.properties[entry.slot] }
         let property = entity.declared(name.text)
         if let probe {
             probe.record(property)
@@ -75,7 +76,7 @@ final class PropertyCache {
     /// Caches the property of an entity that a key path reads; traps if there is none.
     func cache(_ keyPath: AnyKeyPath, _ name: String, of entity: CompiledEntity) {
         let key = ManagedName(keyPath)
-        guard place(key, in: entity) == nil else { return }
+        guard entry(key, in: entity) == nil else { return }
         add(key, of: keyPath, entity, entity.declared(name).slot)
     }
 
@@ -87,30 +88,30 @@ final class PropertyCache {
         makeRoom()
         held.append((named, entity))
         insert(
-            Place(
+            CachedProperty(
                 name: name, entity: ObjectIdentifier(entity), slot: slot,
                 column: entity.column(slot)))
     }
 
-    private func insert(_ place: Place) {
-        guard let entity = place.entity else { return }
-        var index = Self.hash(place.name, entity) & mask
-        while places[index].entity != nil { index = (index &+ 1) & mask }
-        places[index] = place
+    private func insert(_ entry: CachedProperty) {
+        guard let entity = entry.entity else { return }
+        var index = Self.hash(entry.name, entity) & mask
+        while table[index].entity != nil { index = (index &+ 1) & mask }
+        table[index] = entry
     }
 
     /// Keeps half of the table empty; removes all entries if there are too many.
     private func makeRoom() {
-        guard (held.count + 1) * 2 > places.count else { return }
-        let old = places
+        guard (held.count + 1) * 2 > table.count else { return }
+        let old = table
         defer { old.deallocate() }
         guard held.count < Self.limit else {
             held = []
-            return places = Self.room(old.count)
+            return table = Self.room(old.count)
         }
-        places = Self.room(old.count * 2)
-        mask = places.count - 1
-        for place in old { insert(place) }
+        table = Self.room(old.count * 2)
+        mask = table.count - 1
+        for entry in old { insert(entry) }
     }
 
     @inline(__always)

@@ -146,8 +146,8 @@ final class RowsAnswer {
         _ reference: ObjectReference, _ row: RowView?, _ name: ManagedName,
         hasNoRecord: Bool = false, _ read: (RowView, RowColumn) -> Result?
     ) -> Result?? {
-        withRow(reference, row, name, hasNoRecord) { row, place, _ in
-            place.column.flatMap { row.found($0, read) }
+        withRow(reference, row, name, hasNoRecord) { row, entry, _ in
+            entry.column.flatMap { row.found($0, read) }
         }
     }
 
@@ -157,7 +157,7 @@ final class RowsAnswer {
     }
 
     func value(_ reference: ObjectReference, _ row: RowView?, _ name: ManagedName) -> Value? {
-        withRow(reference, row, name) { row, place, entity in row.value(place.slot, in: entity) }
+        withRow(reference, row, name) { row, entry, entity in row.value(entry.slot, in: entity) }
     }
 
     /// Calls `body` with the row that contains an object's values, and with the location of a
@@ -169,19 +169,19 @@ final class RowsAnswer {
     private func withRow<Result>(
         _ reference: ObjectReference, _ row: RowView?, _ name: ManagedName,
         _ hasNoRecord: Bool = false,
-        _ body: (RowView, PropertyCache.Place, CompiledEntity) -> Result?
+        _ body: (RowView, PropertyCache.CachedProperty, CompiledEntity) -> Result?
     ) -> Result? {
         guard isCurrent, let entity = model.entity(tagged: reference.tag),
-            let place = properties.place(name, in: entity)
+            let entry = properties.entry(name, in: entity)
         else { return nil }
         guard !hasNoRecord, let record = records[reference.number] else {
             guard let row else { return nil }
-            observed.access(place.slot, of: reference.number)
-            return body(row, place, entity)
+            observed.access(entry.slot, of: reference.number)
+            return body(row, entry, entity)
         }
         guard record.entity === entity else { return nil }
-        observed.access(place.slot, of: reference.number)
-        return record.withCleanRow { body($0, place, entity) }
+        observed.access(entry.slot, of: reference.number)
+        return record.withCleanRow { body($0, entry, entity) }
     }
 
     /// Returns the source of an object that a current row refers to; nil if that object is deleted.

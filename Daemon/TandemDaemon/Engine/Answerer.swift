@@ -9,7 +9,7 @@ struct Answerer {
     let session: Session
     let journalMaintenance: JournalMaintenance
     /// The maximum number of objects that a small read examines.
-    let littleWork: Int
+    let smallReadRows: Int
 
     var limits: DaemonLimits { committer.limits }
 
@@ -46,7 +46,7 @@ struct Answerer {
         guard try extendWindow(window) else { return nil }
         let run = ReadRun(
             view: committer.store, model: try model, limits: limits,
-            counts: committer.limitCounters, window: window, littleWork: littleWork,
+            counts: committer.limitCounters, window: window, smallReadRows: smallReadRows,
             weight: question.weight)
         do {
             let answer = try run.answer(question)
@@ -63,7 +63,7 @@ struct Answerer {
     /// are too many.
     private func extendWindow(_ window: ReadWindow?) throws -> Bool {
         guard let window else { return true }
-        guard committer.position - window.position <= DaemonLimits.littleHistory else {
+        guard committer.position - window.position <= DaemonLimits.smallReadTransactions else {
             return false
         }
         let (model, source) = (try model, session.readSource)
@@ -72,7 +72,7 @@ struct Answerer {
         while window.position < committer.position {
             let next = try source.transaction(at: window.position + 1, committer.ring)
             bytes += next.bytes.count
-            guard bytes <= DaemonLimits.littleHistoryBytes else { return false }
+            guard bytes <= DaemonLimits.smallReadHistoryBytes else { return false }
             try window.add(next, model)
         }
         return true

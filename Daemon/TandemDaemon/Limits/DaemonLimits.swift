@@ -200,17 +200,17 @@ extension DaemonLimits {
     /// The maximum number of objects read by a request that is answered immediately.
     ///
     /// Such a read takes less than a millisecond.
-    static let littleWork = 2_048
+    static let smallReadRows = 2_048
     /// The maximum number of key paths, and of parts of predicates, of the lists of a verdict
     /// request that is answered immediately.
     ///
     /// Compiling the maximum of either takes about a millisecond.
-    static let littlePaths = 256
-    static let littleParts = 4_096
+    static let smallReadPaths = 256
+    static let smallReadPredicateParts = 4_096
     /// The maximum number and size of transactions covered by a request that is answered
     /// immediately.
-    static let littleHistory: UInt64 = 256
-    static let littleHistoryBytes = 64 << 10
+    static let smallReadTransactions: UInt64 = 256
+    static let smallReadHistoryBytes = 64 << 10
     /// The maximum duration of a read on the daemon's thread while the disk is full.
     static let shortReadNanoseconds: UInt64 = 100_000_000
     /// The minimum interval between the last checkpoint and one that reads wait for.

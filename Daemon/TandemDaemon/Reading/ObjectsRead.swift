@@ -52,7 +52,7 @@ struct ObjectsRead {
                 .unknownProperty,
                 "\(run.model.id(of: request.owner)) has no to-many relationship \(request.slot)")
         }
-        if let most = run.littleWork {
+        if let most = run.smallReadRows {
             // Count first, as reading all members may take long.
             let count = try run.view.memberCount(
                 of: request.owner.number, relationship, atMost: Self.membersForOne * (most + 1))

@@ -377,7 +377,7 @@ private struct OutgoingAnswer {
     private let id: UInt32
     private var whole: DaemonMessage?
     private var parts: AnswerChunker?
-    private let list: ListInParts?
+    private let list: ChunkedList?
     private let chunkBytes: Int
 
     init(_ answer: ReadRun.Answer, _ id: UInt32, chunkBytes: Int) {
@@ -419,7 +419,9 @@ private struct OutgoingAnswer {
             return whole
         }
         if let message = parts?.nextMessage() { return message }
-        guard let list, let places = try list.nextPart(bytes: chunkBytes, check) else { return nil }
+        guard let list, let places = try list.nextChunk(bytes: chunkBytes, check) else {
+            return nil
+        }
         return .part(FetchedChunk(places: places, hasMore: !list.isTaken))
     }
 }

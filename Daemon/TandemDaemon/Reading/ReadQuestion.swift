@@ -79,7 +79,7 @@ enum ReadQuestion {
             $0 + 1 + $1.refreshKeyPaths.count + $1.request.sort.count
         }
         let parts = predicates.reduce(0) { $0 + PredicateSize(of: $1).parts }
-        return paths <= DaemonLimits.littlePaths && parts <= DaemonLimits.littleParts
+        return paths <= DaemonLimits.smallReadPaths && parts <= DaemonLimits.smallReadPredicateParts
     }
 
     /// The entities of all objects that a read at an earlier position reads; nil for all entities.

@@ -13,7 +13,7 @@ struct ReadRun {
     var window: ReadWindow?
     /// The work after which the read ends with `interrupted`, because it is not a small read; nil
     /// for no bound.
-    var littleWork: Int?
+    var smallReadRows: Int?
     /// The work of an object, relative to one whose predicate compares one number.
     var weight = 1
     /// Throws if the read must end.
@@ -22,7 +22,7 @@ struct ReadRun {
     /// An answer; for a chunked list, its head.
     struct Answer {
         var message: DaemonMessage
-        var list: ListInParts?
+        var list: ChunkedList?
     }
 
     /// The position of the answer.
@@ -34,7 +34,7 @@ struct ReadRun {
     /// Returns a budget for one read.
     func budget() -> ReadBudget {
         view.readBudget(
-            work: littleWork ?? .max, weight: weight, mostBytes: limits.readBytes, check: check)
+            work: smallReadRows ?? .max, weight: weight, mostBytes: limits.readBytes, check: check)
     }
 
     /// Carries out a read request.
@@ -43,7 +43,7 @@ struct ReadRun {
     func answer(_ question: ReadQuestion) throws -> Answer {
         switch question {
         case .fetch(let fetch, let request):
-            let (answer, list) = try fetched(fetch, request, inParts: true)
+            let (answer, list) = try fetched(fetch, request, inChunks: true)
             return Answer(message: .fetched(answer), list: list)
         case .explain(let fetch, let request):
             return Answer(message: .explained(try explained(fetch, request)))
@@ -82,12 +82,12 @@ struct ReadRun {
     // MARK: Fetches
 
     private func find(
-        _ fetch: Fetch, _ request: CompiledRequest, inParts: Bool
+        _ fetch: Fetch, _ request: CompiledRequest, inChunks: Bool
     ) throws -> FetchResult {
         let part = try fetch.resultKind(of: request)
-        guard littleWork != nil else {
+        guard smallReadRows != nil else {
             return try view.fetch(
-                request, for: part, past: past, chunkBytes: inParts ? limits.chunkBytes : nil,
+                request, for: part, past: past, chunkBytes: inChunks ? limits.chunkBytes : nil,
                 budget: budget())
         }
         guard past == nil, let found = try view.fetchLittle(request, for: part, budget: budget())
@@ -96,9 +96,9 @@ struct ReadRun {
     }
 
     private func fetched(
-        _ fetch: Fetch, _ request: CompiledRequest, inParts: Bool
-    ) throws -> (FetchAnswer, ListInParts?) {
-        let found = try find(fetch, request, inParts: inParts)
+        _ fetch: Fetch, _ request: CompiledRequest, inChunks: Bool
+    ) throws -> (FetchAnswer, ChunkedList?) {
+        let found = try find(fetch, request, inChunks: inChunks)
         return (try answer(fetch, found), found.list)
     }
 
@@ -162,19 +162,19 @@ struct ReadRun {
 
     /// Carries out a fetch, and returns its plan with the numbers of rows and keys read.
     private func explained(_ fetch: Fetch, _ request: CompiledRequest) throws -> ExplainAnswer {
-        let found = try find(fetch, request, inParts: false)
+        let found = try find(fetch, request, inChunks: false)
         var fetch = fetch
         fetch.related = []
         let answer = try answer(fetch, found)
         // A fetch whose answer is sent in chunks is passed to a reader, whatever the number of
         // objects.
-        if littleWork != nil, AnswerChunker(answer).bytes > limits.chunkBytes {
+        if smallReadRows != nil, AnswerChunker(answer).bytes > limits.chunkBytes {
             throw StoreError(.interrupted, "the answer is larger than one message")
         }
         return ExplainAnswer(
             position: position, steps: found.steps, rowsRead: UInt64(found.rowsRead),
             keysRead: UInt64(found.keysRead), returned: answer.count, output: fetch.output,
-            atOnce: littleWork != nil)
+            atOnce: smallReadRows != nil)
     }
 
     // MARK: Verdicts
@@ -194,7 +194,7 @@ struct ReadRun {
         switch request.alongside {
         case .fetch(let fetch):
             let request = try fetch.compiled(in: model)
-            answer.alongside = .fetched(try fetched(fetch, request, inParts: false).0)
+            answer.alongside = .fetched(try fetched(fetch, request, inChunks: false).0)
         case .read(let read): answer.alongside = .objects(try ObjectsRead(read, self).answer())
         case nil: break
         }

@@ -114,16 +114,16 @@ public import TandemModel
     /// Appends objects whose keys have a common prefix.
     ///
     /// The effect is the same as that of appending the objects one by one. They are written column
-    /// by column, which takes only a few nanoseconds per object. If `givesKeys` is false, no keys
+    /// by column, which takes only a few nanoseconds per object. If `includesKeys` is false, no keys
     /// are stored. The list must have at most one hop.
     package mutating func append(
-        _ placed: UnsafeBufferPointer<Placed>, prefix: UnsafeRawBufferPointer, givesKeys: Bool
+        _ placed: UnsafeBufferPointer<Placed>, prefix: UnsafeRawBufferPointer, includesKeys: Bool
     ) {
         let start = numbers.count
         numbers.append(addingCapacity: placed.count) { span in
             for one in placed { span.append(one.object.number) }
         }
-        if givesKeys { appendKeys(placed, prefix) }
+        if includesKeys { appendKeys(placed, prefix) }
         tagRuns.add(placed, from: start) { UInt32($0.object.tag) }
         sectionRuns.add(placed, from: start) { $0.section }
         if !linkRuns.isEmpty { linkRuns[0].add(placed, from: start) { $0.link } }

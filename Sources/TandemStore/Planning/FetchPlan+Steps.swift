@@ -3,11 +3,11 @@ import TandemQuery
 extension FetchPlan {
     /// Returns the tree of the plan in preorder, as `tandem explain` prints it.
     func steps(
-        of request: CompiledRequest, for part: FetchResultKind, depth: Int = 0
+        of request: CompiledRequest, for kind: FetchResultKind, depth: Int = 0
     ) -> [FetchPlanStep] {
         var step = FetchPlanStep(
             entity: request.entity.name, access: .scan, decides: decides, isOrdered: isOrdered,
-            depth: depth, needsOnlyKeys: needsNoRows(for: part))
+            depth: depth, needsOnlyKeys: needsNoRows(for: kind))
         var parts: [FetchPlanStep] = []
         switch access {
         case .scan:
@@ -28,7 +28,7 @@ extension FetchPlan {
         case .union(let paths):
             (step.access, step.ranges) = (.union, paths.count)
             parts = paths.flatMap {
-                FetchPlan(access: $0).steps(of: request, for: part, depth: depth + 1)
+                FetchPlan(access: $0).steps(of: request, for: kind, depth: depth + 1)
             }
         case .related(let condition, let target, let plan):
             (step.access, step.properties) = (.related, [condition.name])

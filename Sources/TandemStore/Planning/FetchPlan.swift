@@ -16,7 +16,7 @@ struct FetchPlan {
         case index(IndexOrder)
         /// An order other than the request's; the keys of an index determine every candidate's
         /// placement.
-        case keys(CompiledIndex, IndexPlaces)
+        case keys(CompiledIndex, IndexPlacementReader)
     }
 
     /// The source of the candidates.
@@ -26,13 +26,13 @@ struct FetchPlan {
     /// The order in which candidates are found.
     var order = Order.none
     /// The reader of placements from index keys; nil if placements have to be made from rows.
-    var places: IndexPlaces?
+    var placementReader: IndexPlacementReader?
 
     /// Returns whether the plan reads no rows for a kind of result.
-    func needsNoRows(for part: FetchResultKind) -> Bool {
-        switch part {
+    func needsNoRows(for kind: FetchResultKind) -> Bool {
+        switch kind {
         case .count: decides
-        case .references, .list: decides && places != nil
+        case .references, .list: decides && placementReader != nil
         case .rows: false
         }
     }
@@ -65,15 +65,15 @@ extension FetchPlan {
     /// Plans over related objects are omitted for reads of the past, because the store has only
     /// current links.
     static func plans(
-        for request: CompiledRequest, _ part: FetchResultKind, isPast: Bool = false
+        for request: CompiledRequest, _ kind: FetchResultKind, isPast: Bool = false
     ) -> [FetchPlan] {
-        var plans = [scan(request, part)]
-        plans += request.constraints.compactMap { members($0, request, part) }
+        var plans = [scan(request, kind)]
+        plans += request.constraints.compactMap { members($0, request, kind) }
         plans += request.entity.uniqueness.compactMap {
             UniqueKeys($0, request.constraints).map { unique($0, request) }
         }
         for index in request.entity.indexes {
-            plans += self.plans(over: index, request, part)
+            plans += self.plans(over: index, request, kind)
         }
         guard !isPast else { return plans }
         plans += request.requiredMembers.prefix(mostRelated).map {
@@ -146,24 +146,26 @@ extension FetchPlan {
         FetchPlan(access: .unique(keys), order: byNumber(request))
     }
 
-    private static func scan(_ request: CompiledRequest, _ part: FetchResultKind) -> FetchPlan {
+    private static func scan(_ request: CompiledRequest, _ kind: FetchResultKind) -> FetchPlan {
         let isOneTable =
             !request.request.includesSubentities || request.entity.descendants.count == 1
         return FetchPlan(
             access: .scan, decides: request.constraintsDecide && request.constraints.isEmpty,
-            order: isOneTable ? byNumber(request) : .none, places: places(request, nil, part))
+            order: isOneTable ? byNumber(request) : .none,
+            placementReader: placementReader(request, nil, kind))
     }
 
     /// Returns the scan with its rows ordered group by group by an index; nil if the plan isn't a
     /// scan that returns all rows, or there is no suitable index.
-    func orderedByKeys(_ request: CompiledRequest, _ part: FetchResultKind) -> FetchPlan? {
-        guard isScan, part == .rows, decides, request.isWhole else { return nil }
+    func orderedByKeys(_ request: CompiledRequest, _ kind: FetchResultKind) -> FetchPlan? {
+        guard isScan, kind == .rows, decides, request.isWhole else { return nil }
         for index in request.entity.indexes {
-            guard request.isOfAll(in: index), let places = IndexPlaces(request, index, part),
-                places.isGrouped
+            guard request.isOfAll(in: index),
+                let placementReader = IndexPlacementReader(request, index, kind),
+                placementReader.isGrouped
             else { continue }
             var plan = self
-            plan.order = .keys(index, places)
+            plan.order = .keys(index, placementReader)
             return plan
         }
         return nil
@@ -174,13 +176,13 @@ extension FetchPlan {
     }
 
     private static func members(
-        _ constraint: SlotConstraint, _ request: CompiledRequest, _ part: FetchResultKind
+        _ constraint: SlotConstraint, _ request: CompiledRequest, _ kind: FetchResultKind
     ) -> FetchPlan? {
         access(by: constraint, request).map { access in
             FetchPlan(
                 access: access,
                 decides: request.constraintsDecide && request.constraints.count == 1,
-                order: byNumber(request), places: places(request, nil, part))
+                order: byNumber(request), placementReader: placementReader(request, nil, kind))
         }
     }
 
@@ -201,16 +203,16 @@ extension FetchPlan {
     /// Returns the plans over an index: one that reads its ranges and, if the read may end early,
     /// one that reads them in the request's order.
     private static func plans(
-        over index: CompiledIndex, _ request: CompiledRequest, _ part: FetchResultKind
+        over index: CompiledIndex, _ request: CompiledRequest, _ kind: FetchResultKind
     ) -> [FetchPlan] {
         let bounds = IndexBounds(index, request.constraints)
         var plan = FetchPlan(access: .index(index, ranges: bounds.ranges))
         plan.decides =
             request.constraintsDecide && bounds.met.count == request.constraints.count
         plan.order = byNumber(request)
-        plan.places = plan.decides ? places(request, index, part) : nil
+        plan.placementReader = plan.decides ? placementReader(request, index, kind) : nil
         var walk = plan
-        if let columns = request.sortColumns, !columns.isEmpty, part != .count,
+        if let columns = request.sortColumns, !columns.isEmpty, kind != .count,
             request.request.limit != nil,
             let order = IndexOrder(index, bounds, columns, request.entity)
         {
@@ -218,7 +220,7 @@ extension FetchPlan {
             return bounds.used > 0 ? [walk, plan] : [walk]
         }
         // Without a range, an index is useful only if no rows have to be read.
-        let isUseful = plan.needsNoRows(for: part) && request.isOfAll(in: index)
+        let isUseful = plan.needsNoRows(for: kind) && request.isOfAll(in: index)
         return bounds.used > 0 || isUseful ? [plan] : []
     }
 
@@ -226,11 +228,11 @@ extension FetchPlan {
     /// if the keys lack a component of them.
     ///
     /// Without an index, references need no placements if they need no order.
-    private static func places(
-        _ request: CompiledRequest, _ index: CompiledIndex?, _ part: FetchResultKind
-    ) -> IndexPlaces? {
-        guard part == .references || part.isList && index != nil else { return nil }
-        return IndexPlaces(request, index, part)
+    private static func placementReader(
+        _ request: CompiledRequest, _ index: CompiledIndex?, _ kind: FetchResultKind
+    ) -> IndexPlacementReader? {
+        guard kind == .references || kind.isList && index != nil else { return nil }
+        return IndexPlacementReader(request, index, kind)
     }
 
     private static func related(

@@ -10,25 +10,25 @@ struct FetchPlanner {
     private let store: StoreView
     private let counter: KeyCounter
     private let request: CompiledRequest
-    private let part: FetchResultKind
+    private let kind: FetchResultKind
     private let depth: Int
 
     /// The maximum number of keys that are counted for one plan.
     static let mostCounted = 4_096
     /// The maximum number of consecutive relationships that are followed.
     private static let mostHops = 4
-    /// The number of keys or rows below which ``littlePlan()`` returns a plan.
-    private static let mostOfLittle = 256
+    /// The number of keys or rows below which ``smallPlan()`` returns a plan.
+    private static let smallReadLimit = 256
     /// The maximum number of keys counted for each of an alternative's paths.
     private static let mostOfAlternative = 256
 
     /// Creates the planner of a request.
-    init(_ request: CompiledRequest, for part: FetchResultKind, in store: StoreView, depth: Int = 0)
+    init(_ request: CompiledRequest, for kind: FetchResultKind, in store: StoreView, depth: Int = 0)
     {
         self.store = store
         counter = KeyCounter(store)
         self.request = request
-        self.part = part
+        self.kind = kind
         self.depth = depth
     }
 
@@ -38,28 +38,28 @@ struct FetchPlanner {
         if let plan = FetchPlan.unique(request) { return plan }
         let isTooDeep = depth >= Self.mostHops
         let plans =
-            try FetchPlan.plans(for: request, part, isPast: isPast || isTooDeep)
+            try FetchPlan.plans(for: request, kind, isPast: isPast || isTooDeep)
             + FetchPlan.unions(for: request, narrowest)
         let best = try best(of: plans)
         // An ordered scan makes no sort keys.
-        return best.orderedByKeys(request, part) ?? best
+        return best.orderedByKeys(request, kind) ?? best
     }
 
-    /// Returns a plan that reads fewer than ``mostOfLittle`` keys and rows; nil if no plan does.
+    /// Returns a plan that reads fewer than ``smallReadLimit`` keys and rows; nil if no plan does.
     ///
-    /// Cost: at most ``mostOfLittle`` keys for each plan. No sample of rows is taken, because
+    /// Cost: at most ``smallReadLimit`` keys for each plan. No sample of rows is taken, because
     /// evaluating the predicate may take long.
-    func littlePlan() throws(StoreError) -> FetchPlan? {
+    func smallPlan() throws(StoreError) -> FetchPlan? {
         if let plan = FetchPlan.unique(request) { return plan }
         let plans =
-            FetchPlan.plans(for: request, part) + FetchPlan.unions(for: request) { $0[0] }
-        if let plan = try counted(plans, Self.mostOfLittle) { return plan }
+            FetchPlan.plans(for: request, kind) + FetchPlan.unions(for: request) { $0[0] }
+        if let plan = try counted(plans, Self.smallReadLimit) { return plan }
         let scan = plans[0]
         if scan.decides, let wanted = wanted(scan) {
-            return wanted < Self.mostOfLittle ? scan : nil
+            return wanted < Self.smallReadLimit ? scan : nil
         }
-        let rows = try counter.countRows(of: request, atMost: Self.mostOfLittle)
-        return rows < Self.mostOfLittle ? scan : nil
+        let rows = try counter.countRows(of: request, atMost: Self.smallReadLimit)
+        return rows < Self.smallReadLimit ? scan : nil
     }
 
     private func best(of plans: [FetchPlan]) throws(StoreError) -> FetchPlan {
@@ -103,7 +103,7 @@ struct FetchPlanner {
         var best: (plan: FetchPlan, cost: Double)?
         for plan in plans {
             guard let keys = try keys(of: plan, most) else { continue }
-            let cost = PlanCost.of(plan, keys: Double(keys), for: part)
+            let cost = PlanCost.of(plan, keys: Double(keys), for: kind)
             if cost < best?.cost ?? .infinity { best = (plan, cost) }
         }
         guard let best else { return nil }
@@ -124,12 +124,12 @@ struct FetchPlanner {
 
     /// Returns the number of matches at which a plan ends; nil if it finds all of them.
     private func wanted(_ plan: FetchPlan) -> Int? {
-        plan.endsEarly && part != .count ? request.wanted : nil
+        plan.endsEarly && kind != .count ? request.wanted : nil
     }
 
     /// Returns the cost of the scan, exact only if it is less than `most`.
     private func scanCost(_ scan: FetchPlan, atMost most: Double) throws(StoreError) -> Double {
-        let one = PlanCost.of(scan, keys: 1, for: part)
+        let one = PlanCost.of(scan, keys: 1, for: kind)
         let enough = Int(min(most / one, Double(Self.mostCounted)).rounded(.up)) + 1
         if scan.decides, let wanted = wanted(scan) {
             return Double(min(wanted, enough)) * one
@@ -152,7 +152,7 @@ struct FetchPlanner {
             if let wanted = wanted(plan) {
                 keys = min(keys, Double(wanted) * (plan.decides ? 1 : share / matching))
             }
-            var cost = PlanCost.of(plan, keys: keys, for: part)
+            var cost = PlanCost.of(plan, keys: keys, for: kind)
             if case .related(_, let target, let inner) = plan.access {
                 cost += try relatedCost(target, inner)
             }
@@ -236,11 +236,11 @@ enum PlanCost {
     static let lookup = 3.0
 
     /// Returns the cost of a plan that reads a number of keys.
-    static func of(_ plan: FetchPlan, keys: Double, for part: FetchResultKind) -> Double {
+    static func of(_ plan: FetchPlan, keys: Double, for kind: FetchResultKind) -> Double {
         assert(keys >= 0, "A number of keys is not negative.")
-        if plan.needsNoRows(for: part) {
+        if plan.needsNoRows(for: kind) {
             // The answer to a request for a short list consists of rows.
-            if case .list(let hops) = part, keys <= Double(hops.rowsUpTo) { return keys * lookup }
+            if case .list(let hops) = kind, keys <= Double(hops.rowsUpTo) { return keys * lookup }
             return keys * key
         }
         if case .scan = plan.access { return keys }

@@ -69,7 +69,7 @@ struct FetchCandidates {
     @inline(__always)
     private func accept(_ object: ObjectReference, _ key: UnsafeRawBufferPointer) -> Bool {
         // Objects are only counted.
-        guard let places = run.plan.places else { return matches.accept(object) }
+        guard let places = run.plan.placementReader else { return matches.accept(object) }
         return withUnsafeTemporaryAllocation(byteCount: places.longestRest, alignment: 1) { room in
             guard let start = room.baseAddress else { return false }
             let (related, count) = places.withReader { $0.read(key, into: start) }

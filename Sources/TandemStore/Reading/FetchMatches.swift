@@ -30,7 +30,7 @@ final class FetchMatches {
         self.run = run
         reader = run.reader
         demand = Demand(run)
-        if case .list(let hops) = run.part {
+        if case .list(let hops) = run.kind {
             keys = GroupedKeys(of: run.request, sections: true)
             details = ListDetailCollector(hops, keys)
         } else {
@@ -162,14 +162,14 @@ final class FetchMatches {
     private func keep(
         _ row: RowView, of object: ObjectReference, _ match: SortEntry, _ version: UInt64
     ) {
-        guard demand.keepsRows || match.ordinal < demand.keptUpTo else { return letRowsGo() }
+        guard demand.keepsRows || match.ordinal < demand.keptUpTo else { return releaseRows() }
         assert(rows.count == Int(match.ordinal), "A kept row has the ordinal of its match.")
         let before = rows.byteCount
         rows.append(object, version: version, row: row.bytes)
         bytes += rows.byteCount - before + MemoryLayout<Int>.stride
     }
 
-    private func letRowsGo() {
+    private func releaseRows() {
         guard !rows.isEmpty else { return }
         bytes -= rows.byteCount + rows.count * MemoryLayout<Int>.stride
         assert(bytes >= 0, "The size includes that of the kept rows.")
@@ -280,12 +280,12 @@ private struct Demand {
     let enough: Int?
 
     init(_ run: FetchRun) {
-        let (request, part) = (run.request, run.part)
-        isCount = part == .count
+        let (request, kind) = (run.request, run.kind)
+        isCount = kind == .count
         enough = run.plan.isOrdered && !isCount ? request.wanted : nil
         limit = isCount ? 0 : request.request.limit.map { max(0, $0) }
-        keepsRows = part == .rows && limit == nil
-        rowsUpTo = if case .list(let hops) = part { hops.rowsUpTo } else { 0 }
+        keepsRows = kind == .rows && limit == nil
+        rowsUpTo = if case .list(let hops) = kind { hops.rowsUpTo } else { 0 }
         // Rows that are not read can't be kept.
         keptUpTo = run.needsNoRows ? 0 : rowsUpTo
     }

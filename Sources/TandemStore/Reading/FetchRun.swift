@@ -5,14 +5,14 @@ import TandemQuery
 struct FetchRun {
     let request: CompiledRequest
     let plan: FetchPlan
-    let part: FetchResultKind
+    let kind: FetchResultKind
     let view: StoreView
     /// The graph to read; nil for the view's own position.
     let past: HistoricalGraph?
     let budget: ReadBudget
 
     /// Whether the result needs no rows at all.
-    var needsNoRows: Bool { plan.needsNoRows(for: part) }
+    var needsNoRows: Bool { plan.needsNoRows(for: kind) }
 
     /// A reader of the graph.
     var reader: StoreReader { StoreReader(view, past: past, budget: budget) }
@@ -24,7 +24,7 @@ struct FetchRun {
     func result(chunkBytes: Int?) throws(StoreError) -> FetchResult {
         var result = FetchResult()
         result.plan = plan.access.description
-        result.steps = plan.steps(of: request, for: part)
+        result.steps = plan.steps(of: request, for: kind)
         if past == nil, try fill(&result, chunkBytes: chunkBytes) { return result }
         let matches = FetchMatches(self)
         var candidates = FetchCandidates(self, matches)
@@ -40,7 +40,7 @@ struct FetchRun {
         assert(answer.count <= result.count, "The answer is a part of the matches.")
         result.places = try matches.places(of: answer)
         if result.places != nil { return result }
-        if part == .references {
+        if kind == .references {
             result.references = matches.references(to: answer)
         } else {
             result.objects = try matches.objects(of: answer)

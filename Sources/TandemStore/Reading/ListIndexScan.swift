@@ -6,10 +6,10 @@ import TandemQuery
 ///
 /// All objects with the same related object have consecutive keys, so only the data needed for the
 /// answer is kept for each object. Each group is sorted while the answer is made, when its data is
-/// in the processor's caches (``ListInParts``). Bound to one thread at a time.
+/// in the processor's caches (``ChunkedList``). Bound to one thread at a time.
 final class ListIndexScan {
     private let run: FetchRun
-    private let source: (index: IndexPlaces, ranges: [KeyRange])
+    private let source: (index: IndexPlacementReader, ranges: [KeyRange])
     /// The requested hops; nil if only the order is needed.
     private let hops: ListHops?
     private let keys: GroupedKeys
@@ -36,14 +36,15 @@ final class ListIndexScan {
 
     /// Creates a reader for a plan; nil if the plan's index does not yield the list group by group.
     convenience init?(_ run: FetchRun) {
-        guard case .list(let hops) = run.part, run.needsNoRows, let index = run.plan.places,
+        guard case .list(let hops) = run.kind, run.needsNoRows,
+            let index = run.plan.placementReader,
             run.request.isWhole, case .index(_, let ranges) = run.plan.access
         else { return nil }
         self.init(run, index, ranges, hops: hops)
     }
 
     /// Creates a reader of index ranges; nil if the index does not yield the list group by group.
-    init?(_ run: FetchRun, _ index: IndexPlaces, _ ranges: [KeyRange], hops: ListHops?) {
+    init?(_ run: FetchRun, _ index: IndexPlacementReader, _ ranges: [KeyRange], hops: ListHops?) {
         keys = GroupedKeys(of: run.request, sections: hops != nil)
         guard index.isGrouped, keys.isGrouped else { return nil }
         (self.run, self.hops) = (run, hops)
@@ -56,7 +57,7 @@ final class ListIndexScan {
     ///
     /// Throws ``StoreError``: `tooMuch` for keys of 4 GiB or more, and the errors of the budget's
     /// check.
-    func read() throws(StoreError) -> ListInParts? {
+    func read() throws(StoreError) -> ChunkedList? {
         for range in source.ranges { try read(range) }
         if let hops, arena.count <= hops.rowsUpTo { return nil }
         let keyBytes = arena.records.keyBytes + prefixBytes
@@ -71,8 +72,8 @@ final class ListIndexScan {
         try run.budget.sort(&segments, heldBytes: bytes + keyBytes) {
             keys.precedes($0.group, $1.group)
         }
-        return ListInParts(
-            arena, segments, keys, head, givesKeys: hops != nil, keyBytes: keyBytes,
+        return ChunkedList(
+            arena, segments, keys, head, includesKeys: hops != nil, keyBytes: keyBytes,
             linksUpTo: hops?.rowsUpTo ?? 0)
     }
 
@@ -120,7 +121,7 @@ final class ListIndexScan {
     /// Adds the first object of the next related object, or an object whose key is not sufficient.
     @inline(never)
     private func begin(
-        _ object: ObjectReference, _ target: IndexPlaces.Related, _ count: Int,
+        _ object: ObjectReference, _ target: IndexPlacementReader.Related, _ count: Int,
         _ records: inout SortKeyRecords
     ) throws(StoreError) {
         guard case .known(let target) = target else { return try evaluate(object, &records) }

@@ -23,7 +23,7 @@ struct ListSegment {
 /// in the list.
 struct ListSorter {
     private let arena: SortKeyArena
-    private let givesKeys: Bool
+    private let includesKeys: Bool
     private var entries: [SortEntry] = []
     private var appended = 0
     private var sort = CheckedSort()
@@ -35,10 +35,10 @@ struct ListSorter {
 
     /// Creates a sorter of complete records.
     ///
-    /// If `givesKeys` is false, the resulting list has the order but no keys.
-    init(_ arena: SortKeyArena, givesKeys: Bool = true) {
+    /// If `includesKeys` is false, the resulting list has the order but no keys.
+    init(_ arena: SortKeyArena, includesKeys: Bool = true) {
         self.arena = arena
-        self.givesKeys = givesKeys
+        self.includesKeys = includesKeys
     }
 
     /// The approximate size of the entries in bytes.
@@ -113,7 +113,7 @@ struct ListSorter {
                     let handed = UnsafeMutableBufferPointer(rebasing: placed[..<some])
                     describe(handed, segments)
                     places.append(
-                        UnsafeBufferPointer(handed), prefix: prefix, givesKeys: givesKeys)
+                        UnsafeBufferPointer(handed), prefix: prefix, includesKeys: includesKeys)
                     appended += some
                 }
             }

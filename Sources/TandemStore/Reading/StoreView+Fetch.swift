@@ -12,7 +12,7 @@ package struct FetchResult {
     package var places: ListPlacements?
     /// The list as a source of chunks, if it is too large for one chunk; ``places`` then has no
     /// objects.
-    package var list: ListInParts?
+    package var list: ChunkedList?
     /// The number of matches.
     ///
     /// The number is exact if only a count is requested or there is no limit; otherwise it is at
@@ -42,13 +42,13 @@ extension StoreView {
     /// Throws ``StoreError``: `tooMuch` if key paths and subqueries reach more objects than
     /// ``ReadBudget`` allows, and the errors of the budget's check.
     package func fetch(
-        _ request: CompiledRequest, for part: FetchResultKind = .rows, past: HistoricalGraph? = nil,
+        _ request: CompiledRequest, for kind: FetchResultKind = .rows, past: HistoricalGraph? = nil,
         chunkBytes: Int? = nil, budget: ReadBudget? = nil
     ) throws(StoreError) -> FetchResult {
-        let planner = FetchPlanner(request, for: part, in: self)
+        let planner = FetchPlanner(request, for: kind, in: self)
         let plan = try planner.plan(isPast: past != nil)
         return try fetch(
-            request, by: plan, for: part, past: past, chunkBytes: chunkBytes,
+            request, by: plan, for: kind, past: past, chunkBytes: chunkBytes,
             budget: budget ?? readBudget())
     }
 
@@ -57,20 +57,20 @@ extension StoreView {
     ///
     /// Cost: at most a few hundred keys and rows.
     package func fetchLittle(
-        _ request: CompiledRequest, for part: FetchResultKind = .rows, budget: ReadBudget
+        _ request: CompiledRequest, for kind: FetchResultKind = .rows, budget: ReadBudget
     ) throws(StoreError) -> FetchResult? {
-        let planner = FetchPlanner(request, for: part, in: self)
-        guard let plan = try planner.littlePlan() else { return nil }
-        return try fetch(request, by: plan, for: part, budget: budget)
+        let planner = FetchPlanner(request, for: kind, in: self)
+        guard let plan = try planner.smallPlan() else { return nil }
+        return try fetch(request, by: plan, for: kind, budget: budget)
     }
 
     /// Carries out a fetch with a given plan.
     func fetch(
-        _ request: CompiledRequest, by plan: FetchPlan, for part: FetchResultKind,
+        _ request: CompiledRequest, by plan: FetchPlan, for kind: FetchResultKind,
         past: HistoricalGraph? = nil, chunkBytes: Int? = nil, budget: ReadBudget
     ) throws(StoreError) -> FetchResult {
         let run = FetchRun(
-            request: request, plan: plan, part: part, view: self, past: past, budget: budget)
+            request: request, plan: plan, kind: kind, view: self, past: past, budget: budget)
         return try run.result(chunkBytes: chunkBytes)
     }
 

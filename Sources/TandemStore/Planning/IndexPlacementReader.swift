@@ -7,17 +7,17 @@ import TandemQuery
 /// A list by `bucket.name`, then by date, is opened from an index of `bucket` and `date`. Only two
 /// rows per bucket are read, the bucket's and its first object's. Index keys have the same
 /// components as sort keys, but without the inversion of descending ones.
-struct IndexPlaces {
+struct IndexPlacementReader {
     /// The leading components of the index, up to the last one that placements need.
     private let components: IndexComponents
     /// The index of the relationship among the components; nil if neither the order nor the
     /// sections have a path through one.
     private let related: Int?
-    private let parts: [Part]
+    private let rest: [RestComponent]
 
     /// A component of the rest of a sort key: its index in the key, and the bits to invert.
-    fileprivate struct Part {
-        var place: Int
+    fileprivate struct RestComponent {
+        var index: Int
         var flipping: UInt64
     }
 
@@ -25,22 +25,24 @@ struct IndexPlaces {
     /// placement.
     ///
     /// Without an index, keys have no components.
-    init?(_ request: CompiledRequest, _ index: CompiledIndex?, _ part: FetchResultKind) {
+    init?(_ request: CompiledRequest, _ index: CompiledIndex?, _ kind: FetchResultKind) {
         let slots = index?.slots ?? []
-        let keys = GroupedKeys(of: request, sections: part.isList)
+        let keys = GroupedKeys(of: request, sections: kind.isList)
         guard let columns = keys.restColumns else { return nil }
-        if case .list(let hops) = part, hops.count > 0 {
+        if case .list(let hops) = kind, hops.count > 0 {
             guard hops.count == 1, let slot = keys.slot, hops.direct(slot) != nil else {
                 return nil
             }
         }
         related = keys.slot.flatMap { slots.firstIndex(of: $0) }
         guard (related == nil) == (keys.slot == nil) else { return nil }
-        let places = columns.compactMap { column in slots.firstIndex(of: column.slot) }
-        guard places.count == columns.count else { return nil }
-        let needed = max(related ?? -1, places.max() ?? -1) + 1
-        components = IndexComponents(Array(slots.prefix(needed)), request.entity)
-        parts = zip(places, columns).map { Part(place: $0, flipping: $1.ascending ? 0 : .max) }
+        let indexes = columns.compactMap { column in slots.firstIndex(of: column.slot) }
+        guard indexes.count == columns.count else { return nil }
+        let neededCount = max(related ?? -1, indexes.max() ?? -1) + 1
+        components = IndexComponents(Array(slots.prefix(neededCount)), request.entity)
+        rest = zip(indexes, columns).map {
+            RestComponent(index: $0, flipping: $1.ascending ? 0 : .max)
+        }
     }
 
     /// Whether all objects with the same related object have consecutive keys.
@@ -56,7 +58,7 @@ struct IndexPlaces {
     }
 
     /// The maximum size of the rest of a sort key, in bytes.
-    var longestRest: Int { parts.count * StoreKey.longest }
+    var longestRest: Int { rest.count * StoreKey.longest }
 
     /// Calls `body` with a reader of any number of keys.
     @inline(__always)
@@ -66,8 +68,8 @@ struct IndexPlaces {
         try withUnsafeTemporaryAllocation(of: Int.self, capacity: components.count + 1) {
             ends throws(Failure) in
             try components.withFinder { finder throws(Failure) in
-                try parts.withUnsafeBufferPointer { parts throws(Failure) in
-                    try body(Reader(finder: finder, parts: parts, ends: ends, related: related))
+                try rest.withUnsafeBufferPointer { rest throws(Failure) in
+                    try body(Reader(finder: finder, rest: rest, ends: ends, related: related))
                 }
             }
         }
@@ -76,7 +78,7 @@ struct IndexPlaces {
     /// A fast reader of keys, valid only during the call to which it is passed.
     struct Reader {
         fileprivate let finder: IndexComponents.Finder
-        fileprivate let parts: UnsafeBufferPointer<Part>
+        fileprivate let rest: UnsafeBufferPointer<RestComponent>
         /// The offsets of a key's components, and the end of the last one.
         fileprivate let ends: UnsafeMutableBufferPointer<Int>
         fileprivate let related: Int?
@@ -93,16 +95,16 @@ struct IndexPlaces {
                 finder.find(key, ends)
             else { return (.unknown, 0) }
             var count = 0
-            for at in 0..<parts.count {
-                let part = parts[at]
-                let start = ends[part.place]
-                let length = ends[part.place + 1] - start
+            for at in 0..<rest.count {
+                let component = rest[at]
+                let start = ends[component.index]
+                let length = ends[component.index + 1] - start
                 (room + count).copyInline(
-                    from: base + start, count: length, flipping: part.flipping)
+                    from: base + start, count: length, flipping: component.flipping)
                 count += length
             }
             assert(
-                count <= parts.count * StoreKey.longest, "The rest is within its maximum size.")
+                count <= rest.count * StoreKey.longest, "The rest is within its maximum size.")
             guard let related else { return (.known(nil), count) }
             let start = ends[related]
             let isNone = key[start] == 0

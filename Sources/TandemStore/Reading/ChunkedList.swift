@@ -6,10 +6,10 @@ package import TandemQuery
 /// The first chunk can thus be sent while the rest is still unsorted, and at most one encoded chunk
 /// is in memory.
 ///
-///     while let places = try list.nextPart(bytes: 256 << 10, check) { send(places) }
+///     while let places = try list.nextChunk(bytes: 256 << 10, check) { send(places) }
 ///
 /// The chunks are made without reading from the store. Bound to one thread at a time.
-package final class ListInParts {
+package final class ChunkedList {
     /// The names of sections and, unless there are too many, the reached objects.
     package let head: ListPlacements
     private let arena: SortKeyArena
@@ -17,20 +17,20 @@ package final class ListInParts {
     private let segments: [ListSegment]
     private let keys: GroupedKeys
     private let keyBytes: Int
-    private let givesKeys: Bool
+    private let includesKeys: Bool
     private var sorter: ListSorter
     private var next = 0
     private var taken = 0
 
     init(
         _ arena: SortKeyArena, _ segments: [ListSegment], _ keys: GroupedKeys,
-        _ head: ListPlacements, givesKeys: Bool, keyBytes: Int, linksUpTo: Int
+        _ head: ListPlacements, includesKeys: Bool, keyBytes: Int, linksUpTo: Int
     ) {
         (self.arena, self.segments, self.keys) = (arena, segments, keys)
-        (self.givesKeys, self.keyBytes) = (givesKeys, keyBytes)
+        (self.includesKeys, self.keyBytes) = (includesKeys, keyBytes)
         self.head = head.withLinks(upTo: linksUpTo)
         whole = head
-        sorter = ListSorter(arena, givesKeys: givesKeys)
+        sorter = ListSorter(arena, includesKeys: includesKeys)
         assert(
             !Invariants.walk(segments.count)
                 || segments.reduce(0) { $0 + $1.count } == arena.count,
@@ -60,7 +60,7 @@ package final class ListInParts {
     ///
     /// Calls `check` periodically, and throws its errors, after which the list can't be used any
     /// more.
-    package func nextPart(
+    package func nextChunk(
         bytes: Int, _ check: () throws(StoreError) -> Void
     ) throws(StoreError) -> ListPlacements? {
         guard !isTaken else { return nil }
@@ -77,7 +77,7 @@ package final class ListInParts {
     func allPlaces(_ budget: ReadBudget) throws(StoreError) -> ListPlacements {
         assert(taken == 0 && next == 0, "The list is returned as a whole or in chunks.")
         var places = whole
-        places.reserveCapacity(count, keyBytes: givesKeys ? keyBytes : 0)
+        places.reserveCapacity(count, keyBytes: includesKeys ? keyBytes : 0)
         let held = heldBytes + bytes
         try append(to: &places, upTo: .max) { () throws(StoreError) in
             try budget.runCheck(held)
