@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test(arguments: 0..<Seed.worlds(4, deep: 8))
-    func `laws 4 and 5: lists with edits equal such a fetch, and report each visible change once`(
+    func `laws 4 and 5: lists equal a fetch with edits, and report each visible change once`(
         _ run: Int
     ) async throws {
         let seed = Seed.value(run)

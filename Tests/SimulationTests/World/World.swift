@@ -67,8 +67,7 @@ final class World {
         traits.looks = plan.looks ?? (plan.seed % 3 == 1)
         self.traits = traits
         oracle = Oracle(machine, isRelaxed: traits.isRelaxed, savesKept: traits.savesKept)
-        // A stream of its own, so that worlds that differ only in these settings are otherwise
-        // unchanged.
+        // A separate stream, so that drawing these settings does not change the rest of the world.
         var slices = Chance(plan.seed, .max)
         var settings = World.settings(traits, directory.path, &chance, &slices)
         if plan.isHarsh {
