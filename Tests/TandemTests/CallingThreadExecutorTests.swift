@@ -2,7 +2,7 @@ import Testing
 
 @testable import Tandem
 
-/// An actor whose state blocking operations read.
+/// An actor whose state is read by blocking operations.
 private actor Worker {
     var jobs = 0
 
