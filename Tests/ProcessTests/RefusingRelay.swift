@@ -6,7 +6,7 @@ import TandemWire
 
 /// A relay in front of a daemon's socket, which refuses verdict requests on demand.
 ///
-/// While it refuses them, a context that needs a verdict to merge saves by others can't merge.
+/// While requests are refused, a context that needs a verdict to merge saves by others can't merge.
 final class RefusingRelay: Sendable {
     /// The path of the relay's own socket.
     let path: String
