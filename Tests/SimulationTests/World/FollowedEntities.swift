@@ -11,7 +11,7 @@ struct FollowedEntities {
     private var asked: [UInt32: Set<EntityTag>] = [:]
     /// The entities of failed reads; the daemon may have subscribed the client to them.
     private var perhaps: Set<EntityTag> = []
-    /// The transactions pushed since there was last no unanswered read, by position.
+    /// The transactions pushed while reads are unanswered, by position; emptied when none is.
     private var heard: [UInt64: EncodedTransaction] = [:]
 
     init() {}
