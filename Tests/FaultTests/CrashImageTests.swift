@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Power cuts at random moments of real daemons' lives: journal and LMDB together.
+/// Power cuts at random moments in the life of a real daemon, affecting journal and LMDB together.
 @Suite(.ownThread) struct CrashImageTests {
     /// The number of recorded stores, which share the images evenly.
     static let worlds = max(4, imageCount / 125)

@@ -33,8 +33,8 @@ import Testing
         let end = Result {
             try #require(daemon.isServing)
             try workload.begin()
-            // Failures that the daemon tolerates, such as of a spare segment's write, may come
-            // first; the last one ends it.
+            // Failures that the daemon tolerates, such as a failed write of a spare segment, may
+            // come first; the last one ends it.
             for _ in 0..<(code == 0 ? 400 : 4_000) { try workload.step() }
         }
         let survives = (try? end.get()) != nil
@@ -43,10 +43,10 @@ import Testing
         // If the next segment can't be created, the daemon accepts no saves and loses nothing.
         let isReadOnly = daemon.text.contains("tandemd: read-only:")
         #expect(
-            !survives || code == 0 || isReadOnly, "\(injection): the daemon went on: \(daemon.text)"
-        )
-        // LMDB's meta pages are allocated when the store is made, so a full disk never fails their
-        // write, but the injection may.
+            !survives || code == 0 || isReadOnly,
+            "\(injection): the daemon continued: \(daemon.text)")
+        // LMDB's meta pages are allocated when the store is made, so a full disk never makes their
+        // write fail, but the injection may.
         let isMetaPage = code == 0 && daemon.text.contains("meta page")
         #expect(status == .exited(isMetaPage ? 78 : code), "\(injection): \(daemon.text)")
         #expect(daemon.text.contains(place.store) || code == 0, "\(daemon.text)")

@@ -67,7 +67,7 @@ enum TransactionProperties {
             }
             try hold(read == part, "a filtered transaction changes when it is decoded and encoded")
         }
-        try hold(encoded.placed(at: 9, time: -1).position == 9, "it was not placed")
+        try hold(encoded.placed(at: 9, time: -1).position == 9, "the position was not set")
         try hold(encoded.blobBytes >= 0, "a negative size")
     }
 

@@ -31,6 +31,6 @@ let package = Package(
                 .product(name: "Tandem", package: "tandem"),
                 .product(name: "TandemEmbedded", package: "tandem"),
             ], path: "MacroTests",
-            // As for apps whose async functions run where their caller runs.
+            // Async functions run where their caller runs, as in apps with this setting.
             swiftSettings: strict + [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]),
     ])

@@ -62,7 +62,7 @@ final class Item: ManagedObject, ManagedEntity {
     }
 }
 
-/// Prints a line at once, also into a pipe.
+/// Prints a line at once, even to a pipe.
 func show(_ line: String) {
     var text = line + "\n"
     text.withUTF8 { _ = write(STDOUT_FILENO, $0.baseAddress, $0.count) }

@@ -111,7 +111,8 @@ import Testing
         // The error names a position, so the changes up to it are reported before the error.
         #expect(bridge.drainEvents().last?["position"] == error?["position"])
         #expect(error?["code"] == .string("uniqueness"))
-        // All rows before the one that can't be inserted, which the message names.
+        // The count is that of all rows before the one that can't be inserted; the message names
+        // that row.
         #expect(error?["count"] == .int(1_499))
         #expect(error?["message"]?.string?.hasPrefix("row 1499: ") == true)
         #expect(try bridge.ask(#"{"do": "count", "entity": "Team"}"#)["count"] == .int(1_499))

@@ -7,7 +7,7 @@ final class BridgeProcess {
     private let child: ChildProcess
     private let lines: StandardInput
     private var lastID: Int64 = 0
-    /// The events that were read and not yet taken by the test.
+    /// The events that were read but not yet returned to the test.
     private var events: [JSON] = []
 
     /// Starts a bridge.

@@ -17,7 +17,7 @@ import Testing
             #expect(events.map { $0["event"]?.string } == ["schema"])
             #expect(events.first?["hash"] == answer["hash"])
         }
-        // A paused context, which is at a position before the model, knows the model.
+        // A paused context knows the model, although the context's position is before it.
         #expect(try two.ask(#"{"do": "fetch", "entity": "Team"}"#).ids.isEmpty)
         #expect(try one.refusal(#"{"do": "schema", "apply": {"entities": 1}}"#) == "usage")
         #expect(try one.finish() == .exited(0))
@@ -118,7 +118,7 @@ import Testing
         #expect(try lists() == .of(#"{"players": ["Player/3"], "tags": [], "wins": 2}"#))
         try bridge.ask(#"{"do": "save", "ops": [{"delete": "$t"}]}"#)
         #expect(try bridge.ask(#"{"do": "fetch", "entity": "Player"}"#).ids == ["Player/2"])
-        // An empty save makes no transaction.
+        // An empty save creates no transaction.
         let position = try bridge.ask(#"{"do": "count", "entity": "Team"}"#)["position"]
         #expect(try bridge.ask(#"{"do": "save", "ops": []}"#)["position"] == position)
     }

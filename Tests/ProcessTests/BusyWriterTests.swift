@@ -33,7 +33,7 @@ import Testing
         /// Teams enter and leave the list through their players alone.
         private func save(_ bridge: BridgeProcess, _ round: Int) throws {
             let player = BusyWriterTests.teams + 1 + round % BusyWriterTests.teams
-            // In each lap other players are stars, and every player moves to another team.
+            // In each lap, different players are stars, and every player moves to another team.
             let lap = round / BusyWriterTests.teams
             let team = 1 + (round * 7 + lap) % BusyWriterTests.teams
             let name = (round + lap) % 3 == 0 ? "star" : "other"
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test
-    func `laws 4 and 5: under another process's stream of saves an ANY list keeps delivering`()
+    func `laws 4 and 5: an ANY list keeps delivering under another process's stream of saves`()
         throws
     {
         let daemon = try BridgedDaemon()

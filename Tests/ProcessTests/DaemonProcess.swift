@@ -24,7 +24,7 @@ final class DaemonProcess: Sendable {
         return String(text.prefix(upTo: text.lastIndex(of: "/") ?? text.startIndex))
     }
 
-    /// Starts a program without waiting for it; a listening socket is passed as systemd does it.
+    /// Starts a program without waiting for it; a listening socket is passed on as systemd does.
     init(
         _ program: String, _ arguments: [String], shell limits: String? = nil,
         wrapper: String = "", listener: Int32? = nil

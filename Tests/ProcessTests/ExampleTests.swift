@@ -87,7 +87,7 @@ struct ExampleTests: StoreSuite {
             // Some saves happen while the service runs, the others while it doesn't.
             if !number.isMultiple(of: 2) { try todo("done item\(number)") }
             var (service, lines) = try start("mailer", outbox)
-            // The next service needs the consumer's name, which a running one holds.
+            // The next service needs the consumer's name, which a running service holds.
             defer {
                 service.kill()
                 _ = service.wait()

@@ -196,7 +196,7 @@ enum Interruption: String, CaseIterable, Sendable {
     func end() { #expect(daemon.end(SIGTERM) == 0) }
 }
 
-/// A list that is updated by its changes alone, with an observer next to it.
+/// A list that is rebuilt from its changes alone, and an observer of the same saves.
 @MainActor final class KeptList {
     let container: PersistentContainer
     private let context: ManagedObjectContext

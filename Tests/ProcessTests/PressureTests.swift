@@ -40,7 +40,7 @@ import Testing
     /// a socket's buffer.
     private static let saves: Int64 = 64
 
-    /// Saves 64 times 60 kB; returns the position of the last save.
+    /// Makes 64 saves of 60 kB each; returns the position of the last one.
     private func saveMuch(_ saver: BridgeProcess) throws -> Int64 {
         let text = String(repeating: "s", count: 60_000)
         var last: Int64 = 0

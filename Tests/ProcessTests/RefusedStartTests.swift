@@ -7,7 +7,7 @@ import TandemStore
 import TandemWire
 import Testing
 
-/// Conditions in which a daemon refuses to start; it must leave the disk unchanged.
+/// Conditions under which a daemon refuses to start, and must leave the disk unchanged.
 @Suite(.ownThread, .serialized) struct RefusedStartTests {
     /// Returns a copy of a store with some journal segments.
     private func world() throws -> Place {

@@ -4,9 +4,9 @@ import TandemIO
 import TandemModel
 import TandemWire
 
-/// A socket in front of a daemon's, which refuses verdict requests while a test wants that.
+/// A relay in front of a daemon's socket, which refuses verdict requests on demand.
 ///
-/// Meanwhile, a context that needs a verdict to merge saves by others can't merge them.
+/// While requests are refused, a context that needs a verdict to merge saves by others can't merge.
 final class RefusingRelay: Sendable {
     /// The path of the relay's own socket.
     let path: String

@@ -57,8 +57,8 @@ final class SmallDisk: Sendable {
 
     /// Frees the space; ext4 reuses blocks only after their removal is on the disk.
     func free() throws {
-        // Truncated first, because a child of another test that does not yet run its program may
-        // hold the file open, and a removed file keeps its blocks while it is open.
+        // Truncated first, because a child of another test that has not executed its program yet
+        // may hold the file open, and a removed file keeps its blocks while it is open.
         let file = try RealFileSystem().open(ballast, .readWrite)
         defer { file.close() }
         try file.truncate(to: 0)
@@ -72,7 +72,7 @@ final class SmallDisk: Sendable {
     }
 }
 
-/// A cause that makes a daemon run out of space, and that a test can end.
+/// A cause of a lack of space, which a test can create and remove.
 enum Scarcity: Sendable, CustomTestStringConvertible {
     case disk(SmallDisk.Kind)
     /// The process's `RLIMIT_FSIZE`, set while it runs.

@@ -20,7 +20,7 @@ final class LosingProxy: Sendable {
 
     init(_ path: String) { self.path = path }
 
-    /// Loses all answers to the present connections from now on.
+    /// Discards all further answers to the current connections.
     func lose() { state.withLock { $0.losingBelow = $0.next } }
 
     /// Ends all connections, and refuses new ones until the proxy is opened.

@@ -1,8 +1,9 @@
 import TestSupport
 import Testing
 
-/// Regression tests: seeds of worlds in which defects were found, recorded before clients read the
-/// past.
+/// Regression tests: seeds of worlds in which defects were found.
+///
+/// The seeds were recorded before clients read the past or requested verdicts, so `looks` is false.
 @Suite(.ownThread) struct RegressionTests {
     /// A save names properties by slot, so it has to name the model of the slots.
     ///

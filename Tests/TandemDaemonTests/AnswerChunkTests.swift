@@ -105,7 +105,7 @@ import Testing
         #expect(bench.engine.reads.bytes.held > 0)
         try client.write(.cancel, id: id)
         guard case .failure(let error) = try client.answer(id) else {
-            Issue.record("the whole came")
+            Issue.record("the whole answer arrived")
             return
         }
         #expect(error.code == .cancelled && bench.engine.reads.bytes.held == 0)
@@ -235,7 +235,7 @@ import Testing
         let fetch = Fetch(request: FetchDescriptor(entity: "Node"))
         let first = try bench.client()
         let id = try first.send(.fetch(fetch))
-        // Another read holds nearly all of it.
+        // Simulates another read that holds nearly all of the allowed memory.
         _ = bench.engine.reads.bytes.memory.change(from: 0, to: limits.readBytes * 9 / 10)
         guard case .failure(let error) = try first.answer(id) else {
             Issue.record("the read was accepted")

@@ -248,8 +248,8 @@ import Testing
         let format = "childCount == 0 AND (\(Self.searches))"
         #expect(try client.run(try bench.batch("Node", format, set: [:])).count == 300)
         #expect(searches(bench) == 1)
-        // Another client saves in each turn, which changes only the derived value of the last
-        // object.
+        // Another client saves in each turn. Only its first save concerns the batch: it changes the
+        // derived value of the last object.
         let other = try bench.client()
         let id = try client.send(.batch(try bench.batch("Node", format, id: [8])))
         let parent = Value.reference(try bench.bench.reference("Node", 300))

@@ -111,7 +111,7 @@ private let pages = Model {
     }
 
     @Test(arguments: [0, 63, 96])
-    func `law 7: a reference with the hash of one content and the words of another is refused`(
+    func `law 7: a reference with a content's hash but another beginning or length is refused`(
         _ offset: Int
     ) throws {
         let scan = content(1)

@@ -46,7 +46,7 @@ import Testing
         var number: UInt64 = 1
         for (name, bytes) in try attacks() {
             for isWelcomed in [false, true] {
-                // After the welcome a status or read alone is allowed; before it nothing is.
+                // After the welcome, a single status request is allowed; before it, no request is.
                 if isWelcomed, name == "request before hello" { continue }
                 let before = bench.dropped
                 let peer = isWelcomed ? try bench.client() : try bench.peer()

@@ -204,7 +204,7 @@ import Testing
         }
         #expect(try ask(client, byEntity, through: end).found.map(\.position) == rare)
         #expect(try ask(client, ofModels, through: end).found.map(\.position) == [1])
-        // Without the indexes it takes many pages.
+        // Without the indexes, the request takes many pages.
         let disk = bench.bench.disk
         for name in try disk.list("/journal") where name.hasSuffix(".index") {
             try disk.remove("/journal/" + name)

@@ -82,7 +82,7 @@ import Testing
         }
         #expect(made == 1_000)
         #expect(cache.count < 200)
-        // A body larger than the cache is kept alone.
+        // A body larger than the cache is kept as the only one.
         _ = try cache.body(at: 501, for: first) { transaction(200_000, at: 501) }
         #expect(cache.count == 1)
     }

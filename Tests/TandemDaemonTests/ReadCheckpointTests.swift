@@ -188,7 +188,7 @@ import Testing
             _ = try committer.lease(1 << 20)
         }
         #expect(checkpoints.all == before.0 + 1 && committer.committedBytes > before.1)
-        // The next checkpoint for reads keeps its distance from that one.
+        // The next checkpoint for reads is delayed as after any other checkpoint.
         try save(50)
         #expect(try committer.checkpointForReads() == clock.monotonicNanoseconds + Self.pause)
     }

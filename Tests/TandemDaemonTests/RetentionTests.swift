@@ -7,7 +7,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// A poller without ready channels, whose every wait takes its full timeout.
+/// A poller without ready channels, on which each wait takes its full timeout.
 private final class StillPoller: EventPoller {
     let clock: ManualClock
     private(set) var waits: [Int32] = []

@@ -214,7 +214,7 @@ import Testing
                     continue
                 }
                 #expect(refusal.code == .readOnly && refusal.message.contains("mapBytes"))
-                // The figure of `tandem health` is the one that refuses saves.
+                // Saves are refused by the same figure that `tandem health` reports.
                 #expect(Maintenance.percent(bench.store) >= 90)
                 refusals += 1
                 // The daemon retries, and commits its pending changes.

@@ -6,7 +6,8 @@ import Testing
 
 @testable import TandemDaemon
 
-/// The limits that end reads whose snapshots retain pages, and the order of reads at the readers.
+/// The limits that end reads whose snapshots retain pages, and the order in which readers run
+/// reads.
 @Suite(.ownThread) struct SnapshotBoundTests {
     private let clock = ManualClock(monotonicNanoseconds: 1_000_000_000, wallMicroseconds: 1)
 

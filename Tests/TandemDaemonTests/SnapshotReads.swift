@@ -23,7 +23,7 @@ extension CommitBench {
             question: question, window: ReadWindow(question), modelPosition: store.modelPosition)
     }
 
-    /// Adds the transactions since the positions that a request names to its window.
+    /// Adds the transactions up to a position to a read's window.
     func follow(_ window: ReadWindow?, to position: UInt64) throws {
         guard let window else { return }
         let source = TransactionSource(committer.journal)

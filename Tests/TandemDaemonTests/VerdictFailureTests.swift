@@ -103,7 +103,8 @@ import Testing
         }
     }
 
-    /// Returns the error of verdicts on equal lists, each of whose hundred objects is affected.
+    /// Returns the error of a request for verdicts on equal lists, in each of which a hundred
+    /// objects are affected.
     private func code(_ lists: Int, requestReads: Int) throws -> TandemError.Code? {
         var limits = DaemonLimits()
         limits.requestReads = requestReads

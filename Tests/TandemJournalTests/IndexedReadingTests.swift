@@ -121,7 +121,7 @@ import Testing
         #expect(answer.positions.count >= 3 && answer.read == answer.positions.count)
         #expect(disk.lists == 1)
         #expect(disk.opens <= 3 * 80 + answer.read)
-        // There is no listing per segment that is read, either.
+        // Reading segments causes no further listings either.
         let all = CountingFileSystem(log.disk)
         #expect(try found(IndexQuery(keys: [.group(1)]), in: all, through: top).read > 60)
         #expect(all.lists <= 3)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import TandemResults
 
-/// The cases described in the semantics, one test for each.
+/// Single cases of changes to a list, one test for each.
 struct NamedCaseTests {
     /// Applies an edit to a list of rows and returns the change.
     func change(

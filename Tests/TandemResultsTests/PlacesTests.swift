@@ -74,7 +74,7 @@ struct PlacesTests {
         let sorted = world.reference.rows.values.sorted { $0.precedes($1) }
         let places = Self.places(sorted, &world.random)
         guard let whole = Self.list(of: places, sectioned: shape.isSectioned) else {
-            Issue.record("placements in order make no list; seed \(seed)")
+            Issue.record("placements in order gave no list; seed \(seed)")
             return
         }
         // The announced number of objects does not matter.
@@ -86,7 +86,7 @@ struct PlacesTests {
                 var list = Self.list(
                     of: parts, places.sections, sectioned: shape.isSectioned, count: count)
             else {
-                Issue.record("chunks in order make no list; seed \(seed)")
+                Issue.record("chunks in order gave no list; seed \(seed)")
                 continue
             }
             StoreTests().checkInvariants(list.rows)
@@ -123,7 +123,7 @@ struct PlacesTests {
         }.sorted { $0.precedes($1) }
         let places = Self.places(sorted, &world.random)
         guard var list = Self.list(of: places, sectioned: isSectioned) else {
-            Issue.record("placements in order make no list; seed \(seed)")
+            Issue.record("placements in order gave no list; seed \(seed)")
             return
         }
         var other = SectionedList(sectioned: isSectioned, rows: sorted)

@@ -34,7 +34,7 @@ struct SmallListTests {
         let first = problems(list.apply(edits(old, new)), list, from: old, to: new)
         #expect(first.isEmpty, "\(one)")
         let second = problems(list.apply(edits(new, old)), list, from: new, to: old)
-        #expect(second.isEmpty, "\(one), taken back")
+        #expect(second.isEmpty, "\(one), reverted")
     }
 
     private func row(_ number: UInt64, _ row: SmallRow) -> ResultRow {

@@ -49,7 +49,10 @@ struct Reference {
     }
 }
 
-/// Checks one change against all requirements of sections 3 and 16 of the semantics.
+/// Checks that a change replays to the new list, reports exactly the rows that changed, and moves
+/// no row without a reason.
+///
+/// If `minimal` is set, also checks that no fewer sections and rows could move.
 func verify(
     _ change: ResultsChange?, from old: Reference, to new: Reference, changed: Set<UInt64>,
     minimal: Bool = false

@@ -139,7 +139,7 @@ import Testing
             try $0.put(.rows, key, [2, 0, 0, 0, 0, 0, 0, 0] + row.bytes)
         },
         Damage(name: "wrong derived values", kinds: [.wrongDerived]) {
-            // With the index entries of such a row.
+            // The index entries match the wrong row.
             let wrong = try $0.row(
                 "Zone",
                 ["name": .string("É"), "folded": .string("f"), "partCount": .int(3)])

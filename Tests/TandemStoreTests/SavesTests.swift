@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func `law 3: the last transaction of a batch is remembered, and as long as any save`()
+    @Test func `law 3: the last transaction of a batch is remembered for as long as any save`()
         throws
     {
         var options = StoreOptions()

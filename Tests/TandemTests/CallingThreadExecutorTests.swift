@@ -2,7 +2,7 @@ import Testing
 
 @testable import Tandem
 
-/// An actor whose state blocking operations read.
+/// An actor whose state is read by blocking operations.
 private actor Worker {
     var jobs = 0
 
@@ -60,7 +60,7 @@ private struct Refusal: Error, Equatable {}
         #expect(try await worker.work() == 2)
     }
 
-    @Test func `a function that suspends traps with a sentence`() async throws {
+    @Test func `a function that suspends traps with a message`() async throws {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent])
         {
             try await MainActor.run {

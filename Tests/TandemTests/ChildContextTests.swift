@@ -198,7 +198,7 @@ import Testing
         #expect(its.map(\.contents.count) == [1, 0, 0] && mine.bucket === its[0])
     }
 
-    // MARK: Taking back
+    // MARK: Undo and rollback
 
     @Test func `undo is separate per context, and a child's save is one undo step of the parent`()
         throws

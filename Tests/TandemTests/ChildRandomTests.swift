@@ -218,7 +218,7 @@ import Testing
         ids.isEmpty ? nil : ids[random.next(ids.count)]
     }
 
-    // MARK: Looking
+    // MARK: Comparison
 
     /// Returns descriptions of the differences between contexts and model.
     func differences() throws -> [String] {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Tandem
 
-/// Readers of the journal that wait for its continuation.
+/// Readers of the journal that wait for new transactions.
 @MainActor @Suite struct HistoryFollowingTests {
     private let daemon: EmbeddedDaemon
     private let script: ScriptedTransport

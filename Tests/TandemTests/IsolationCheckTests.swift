@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test(arguments: Use.allCases)
-    func `a use on another thread traps with a sentence`(use: Use) async throws {
+    func `a use on another thread traps with a message`(use: Use) async throws {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent])
         { [use = use as Use] in
             try await MainActor.run { try IsolationCheckTests.useElsewhere(use) }

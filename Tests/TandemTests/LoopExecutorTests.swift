@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test func `draining on another thread traps with a sentence`() async throws {
+    @Test func `draining on another thread traps with a message`() async throws {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent])
         {
             let loop = try LoopExecutor()
@@ -104,7 +104,7 @@ import Testing
         #expect(message.contains("must be called on the thread of the loop"), "\(message)")
     }
 
-    @Test func `entering the actor on another thread traps with a sentence`() async throws {
+    @Test func `entering the actor on another thread traps with a message`() async throws {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent])
         {
             let thread = try KernelThread.start(name: "other") { LoopActor.assumeIsolated {} }

@@ -49,7 +49,7 @@ import Testing
         func use() async throws -> [Int] { try await MakingContextTests.use(context) }
     }
 
-    /// An actor whose context is made when it is known to the compiler.
+    /// An actor that makes its context in a method, where the compiler knows the isolation.
     private actor Follower {
         private let container: PersistentContainer
         private var context: ManagedObjectContext?

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Tandem
 
-/// Observers of saves whose predicate's property a model change removes.
+/// Observers of saves, when a model change removes a property that their predicate uses.
 @MainActor @Suite struct ObserverModelChangeTests {
     private let fixture: Fixture
     private let other: PersistentContainer

@@ -141,7 +141,7 @@ import Testing
         while context.canUndo { context.undo() }
         expect(ids(squad, name), before, squad, "\(name), undone")
         while context.canRedo { context.redo() }
-        expect(ids(squad, name), after, squad, "\(name), done again")
+        expect(ids(squad, name), after, squad, "\(name), redone")
     }
 
     private func expect<Shown: Equatable>(

@@ -185,7 +185,7 @@ let orderedTypes: [any ManagedEntity.Type] = [Squad.self, Runner.self, Song.self
         made[0].squads = []
         #expect(songNames(squad) == "zwy")
         made[0].squads = [squad]
-        #expect(songNames(squad) == "zxwy", "it never went")
+        #expect(songNames(squad) == "zxwy", "the song is in another place")
         try context.save()
         #expect(try fresh(songNames) == "zxwy")
     }

@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func `law 3: so is an awaited save`() async throws {
+    @Test func `law 3: an awaited save is written to the intended properties too`() async throws {
         let (item, _) = try saved()
         item.name = "b"
         let model = try await other.install(later)

@@ -140,7 +140,7 @@ import Testing
         #expect(list.numberOfObjects == 3)
     }
 
-    @Test func `law 4: a fetch that fails while the context moves back leaves the list with it`()
+    @Test func `law 4: if a fetch fails while the context moves back, the list moves back too`()
         throws
     {
         let good = try request()

@@ -39,8 +39,8 @@ import Testing
         /// The values that each row shows: its own values including edits, and its bucket's name if
         /// the list is sorted by that.
         ///
-        /// Otherwise the bucket counts by its reference: its deletion, which makes it read as null,
-        /// is a change of the bucket.
+        /// Otherwise only the reference to the bucket counts: a deleted bucket reads as null, but
+        /// its deletion is a change of the bucket, not of the row.
         var values: [UInt64: [Value?]] {
             var values: [UInt64: [Value?]] = [:]
             for object in controller.fetchedObjects {
@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test(arguments: 0..<Seed.worlds(4, deep: 8))
-    func `laws 4 and 5: lists with edits equal such a fetch, and report each visible change once`(
+    func `laws 4 and 5: lists equal a fetch with edits, and report each visible change once`(
         _ run: Int
     ) async throws {
         let seed = Seed.value(run)

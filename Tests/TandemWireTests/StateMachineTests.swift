@@ -68,7 +68,7 @@ struct ClientConnectionStateMachineTests {
             var machine = ClientConnectionStateMachine(hello: hello)
             _ = machine.connected()
             guard case .close = machine.received(welcome(10, resumed: true, epoch: epoch)) else {
-                Issue.record("position \(number) of epoch \(epoch) was taken")
+                Issue.record("position \(number) of epoch \(epoch) was accepted")
                 continue
             }
             #expect(machine.state == .closed)

@@ -2,7 +2,7 @@ import Foundation
 
 /// The table of expected durations: a suite and its seconds per line, separated by a tab.
 enum Durations {
-    /// Reads tables; a later one takes precedence, and one that does not exist is empty.
+    /// Reads tables; a later one takes precedence, and a missing one counts as empty.
     static func read(_ paths: [String]) -> [String: Double] {
         var seconds: [String: Double] = [:]
         for path in paths {

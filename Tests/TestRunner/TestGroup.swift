@@ -18,16 +18,16 @@ struct TestGroup: Equatable {
 struct TestPlan {
     /// The minimum expected duration of a suite that has a process of its own, in seconds.
     static let ownProcess = 8.0
-    /// The approximate number of groups that the suites are divided into at most.
+    /// The approximate maximum number of groups.
     private static let mostGroups = 65.0
     /// Suites whose tests mostly wait for timeouts of other processes.
     ///
-    /// Those of a target share a process, in which several tests run at the same time.
+    /// The waiting suites of a target share a process, in which several tests run at the same time.
     static let waiting: Set<String> = [
         "ProcessTests.BridgeWireTests", "ProcessTests.DiskFullTests",
         "ProcessTests.HungDaemonTests", "ProcessTests.LogAbsenceTests",
     ]
-    /// The number of their tests that run at the same time.
+    /// The number of tests of waiting suites that run at the same time.
     static let waitingWidth = 8
     /// The assumed duration of a test of unknown duration, in seconds.
     static let unknownTest = 0.05

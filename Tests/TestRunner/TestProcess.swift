@@ -20,7 +20,7 @@ final class TestProcess {
     /// The kernel functions in which the processes of a stalled test waited.
     private var waited = ""
 
-    /// The path of a test bundle and the conditions of its processes.
+    /// The path of a test bundle, and the environment and limits of its processes.
     struct Settings {
         var bundle: String
         var environment: [String: String] = [:]

@@ -69,7 +69,7 @@ import Testing
         return (run, group)
     }
 
-    /// Returns whether the process runs whose id is in a file.
+    /// Returns whether the process whose id is in a file is running.
     private func isRunning(_ path: String) throws -> Bool {
         let id = try String(contentsOfFile: path, encoding: .utf8).prefix { $0.isNumber }
         let state = ProcessSession.Stat("/proc/\(id)/stat")?.state

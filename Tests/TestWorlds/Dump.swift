@@ -22,7 +22,7 @@ package struct Dump: Equatable {
 
         package subscript(name: String) -> Value { values[name] ?? .null }
 
-        /// Returns an integer, or -1 for nil; no test has negative ones.
+        /// Returns an integer, or -1 for nil; tests use no negative integers.
         func int(_ name: String) -> Int {
             if case .int(let value) = self[name] { Int(value) } else { -1 }
         }

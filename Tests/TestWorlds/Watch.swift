@@ -106,8 +106,8 @@ import TandemResults
         let differing = now.filter { number, value in values[number].map { $0 != value } ?? false }
         let reported = Set(reports.joined())
         var wrong = Set(differing.keys).subtracting(reported)
-        // One of several changes can undo another, and after a change of epoch unchanged rows are
-        // unknown.
+        // One of several changes can undo another, and after a change of epoch it is unknown which
+        // rows are unchanged.
         if reports.count <= 1, origin == controller.context.position?.at(0) {
             wrong.formUnion(reported.subtracting(differing.keys))
         }

@@ -20,7 +20,8 @@ enum Glossary {
         "Pictures": "Charts",
     ]
 
-    /// The verbs of functions that say too little, each with the most functions that may have it.
+    /// Verbs that say too little, each with the maximum number of functions that may be named with
+    /// it.
     ///
     /// The numbers may only be lowered.
     static let verbs = [

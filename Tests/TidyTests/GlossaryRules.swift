@@ -14,8 +14,8 @@ enum GlossaryRules {
         "class", "struct", "enum", "actor", "protocol", "typealias", "associatedtype",
     ]
     private static let memberKinds: Set<String> = ["func", "var", "let", "case"]
-    /// The first letters of all kinds: most words are no keyword, and reading their first letter is
-    /// fast.
+    /// The first letters of all kinds: most words are not keywords, and reading their first letter
+    /// is fast.
     private static let initials = ByteSet(
         String(typeKinds.union(memberKinds).compactMap(\.first)))
 
@@ -100,10 +100,11 @@ enum GlossaryRules {
         words.joined(separator: " ")
     }
 
-    /// Returns the row of an old name that a name has: the name itself, or, if the old name has
-    /// several words, these words within the name.
+    /// Returns the row whose old name is the given name or, if the old name has several words,
+    /// occurs as words within it.
     ///
-    /// A name that has the new name is not found, although that may contain the old one.
+    /// A name that contains the new name is not found, although the new name may contain the old
+    /// one.
     static func row(_ name: String, in path: String) -> Glossary.Row? {
         let words = words(of: name)
         for start in words.indices {

@@ -18,7 +18,8 @@ enum Phrases {
         var name: String
         var remedy: String
         var place: Place
-        /// Words separated by spaces, alternatives by bars; `_` at the end is any further word.
+        /// Words separated by spaces, and alternatives by bars; a final `_` stands for any further
+        /// word.
         var phrases: [String]
         /// Words that excuse the phrase if they precede it.
         var notAfter: [String] = []

@@ -3,8 +3,8 @@
 /// The rules find phrases that are hard to understand. Whether a text is good has to be decided in
 /// a review.
 enum ProseRules {
-    /// The most findings per 1,000 sentences of a module: once for its comments and pages, and once
-    /// for its messages, which are string literals.
+    /// The maximum number of findings per 1,000 sentences of a module: once for its comments and
+    /// pages, and once for its messages, which are string literals.
     static let limit = 5.0
 
     /// The number of findings on messages in modules that are above the limit; it may only be

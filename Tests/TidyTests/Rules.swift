@@ -79,7 +79,7 @@ enum Rules {
     }
 
     /// Checks that the client counts its references, and that overlapping accesses are checked in
-    /// all of its files except that of the records.
+    /// all of its files except `ObjectRecord.swift`.
     static func unsafeAccess(_ file: SourceFile) -> [Finding] {
         guard file.path.hasPrefix("Client/"),
             file.mentions("Unmanaged", "@exclusivity(unchecked)")

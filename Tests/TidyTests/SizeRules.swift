@@ -147,7 +147,7 @@ enum SizeRules {
             words.removeFirst()
         }
         guard let keyword = words.first, keyword == "var" || keyword == "let" else { return nil }
-        // A brace without a value before it begins the body of a computed property.
+        // A brace that follows no initial value opens the body of a computed property.
         if let brace = line.firstIndex(of: "{"), !line[..<brace].contains("=") {
             if !line.contains("didSet"), !line.contains("willSet") { return nil }
         }

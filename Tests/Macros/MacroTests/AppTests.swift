@@ -3,7 +3,7 @@ import Tandem
 import TandemEmbedded
 import Testing
 
-/// A program whose classes are declared by the macros, against a daemon in the same process.
+/// A program whose classes are declared by the macros, with a daemon in the same process.
 @MainActor struct AppTests {
     private let container: PersistentContainer
     private let context: ManagedObjectContext

@@ -135,7 +135,7 @@ private final class Drawn: NSObject, XMLParserDelegate {
         var x: Double
         var y: Double
 
-        /// The font size; in the usual monospaced fonts, a letter's width is 0.602 of it.
+        /// The font size; in the usual monospaced fonts, a letter is 0.602 times as wide.
         private var size: Double {
             kind.contains("title")
                 ? 17 : kind.contains("heading") ? 13 : kind.contains("quiet") ? 11 : 12

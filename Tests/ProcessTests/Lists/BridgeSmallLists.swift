@@ -136,7 +136,7 @@ final class BridgeSmallLists {
         """#
     }
 
-    // MARK: Judging
+    // MARK: Checking
 
     private func check(_ position: Int64) throws -> [String] {
         var reached: [BridgeViewer] = []

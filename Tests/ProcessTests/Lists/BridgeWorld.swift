@@ -134,7 +134,7 @@ final class BridgeWorld {
         return viewer?.way
     }
 
-    // MARK: Judging
+    // MARK: Checking
 
     private func check(
         _ viewer: BridgeViewer, hasSaved: Bool, isThorough: Bool

@@ -169,7 +169,7 @@ import Testing
         }
     }
 
-    @Test func `following survives a daemon that is away longer than a connection is awaited`()
+    @Test func `following survives a daemon that is away longer than the connection timeout`()
         throws
     {
         let daemon = try place.serveSmallSegments()
@@ -178,7 +178,7 @@ import Testing
         defer { follower.end() }
         #expect(try follower.position() == Int64(first.number))
         daemon.end(SIGTERM)
-        // A connection is awaited for five seconds.
+        // A client waits five seconds for a connection.
         try ChildProcess.start("/bin/sleep", ["6"]).wait()
         #expect(follower.child.status == nil)
         try place.serveSmallSegments()

@@ -58,7 +58,7 @@ import Testing
         #expect(Set(positions) == Set(left))
     }
 
-    @Test func `a model that can't be decoded is reported by a range after it`() throws {
+    @Test func `a model that can't be decoded is reported even in a later range`() throws {
         let journal = try MadeJournal(transactions: 3, bytes: 10)
         let words = ["log", "-D", journal.store, "--from", "6"]
         try journal.addCutModel()

@@ -121,7 +121,7 @@ struct MadeJournal {
         }
     }
 
-    // MARK: The story
+    // MARK: Content
 
     private var story: [Transaction] {
         [

@@ -25,7 +25,8 @@ final class NotifySocket {
 
     deinit { close(descriptor) }
 
-    /// Returns the shell command that makes a daemon send its messages to the socket.
+    /// Returns the shell command that sets the environment of a daemon, so that it sends its
+    /// messages to the socket.
     func environment(watchdogMicroseconds: Int) -> String {
         "export NOTIFY_SOCKET='\(path)' WATCHDOG_USEC=\(watchdogMicroseconds)"
     }

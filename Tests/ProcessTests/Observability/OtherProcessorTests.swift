@@ -20,7 +20,7 @@ import Testing
     ]
 
     @Test(.enabled(if: isInstalled("clang"), "clang is not installed"))
-    func `the checksum's branch for ARMv8 compiles, to that processor's instruction`() throws {
+    func `the checksum's branch for ARMv8 compiles to that processor's instruction`() throws {
         let place = try Place()
         try FileManager.default.createDirectory(
             atPath: place.path + "/sys", withIntermediateDirectories: true)

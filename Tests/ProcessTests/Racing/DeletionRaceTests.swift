@@ -107,7 +107,7 @@ import Testing
     }
 
     @Test(arguments: ["Person", "Team"])
-    func `an import rejects links to an object that was deleted meanwhile by line`(
+    func `an import rejects links to an object that was deleted meanwhile, and names the lines`(
         _ entity: String
     ) throws {
         let isInsert = { @Sendable (message: ClientMessage) in
@@ -223,7 +223,7 @@ import Testing
     ]
 
     @Test(arguments: ops + opsWithoutEffect)
-    func `a save of the bridge with an object that was deleted meanwhile is an error by name`(
+    func `a bridge's save with an object that was deleted meanwhile fails and names the object`(
         _ op: String
     ) throws {
         let honest = try BridgeProcess(place.socket)

@@ -82,7 +82,7 @@ import Testing
         #expect(outcome.total == 2 * Self.rounds)
         #expect(outcome.own == [Self.rounds, Self.rounds])
         #expect(outcome.wrote == [Self.rounds, Self.rounds])
-        #expect(outcome.lost.reduce(0, +) > 0, "they never met")
+        #expect(outcome.lost.reduce(0, +) > 0, "the racers never conflicted")
     }
 
     @Test(arguments: [MergePolicy.storeTrump, .objectTrump], [0, 41])
@@ -103,7 +103,7 @@ import Testing
         #expect(outcome.total == outcome.wrote.reduce(0, +))
         #expect(outcome.own == outcome.wrote)
         #expect(outcome.all == [Self.rounds, Self.rounds])
-        #expect(outcome.lost.reduce(0, +) > 0, "they never met")
+        #expect(outcome.lost.reduce(0, +) > 0, "the racers never conflicted")
     }
 
     @Test(arguments: [0, 41])

@@ -2,7 +2,7 @@ import TandemIO
 import TandemModel
 import TestSupport
 
-/// The saves that one life of a watcher received.
+/// The saves that a watcher received in one life.
 struct WatchedLife {
     var name: String
     /// The position after which saves were received.

@@ -154,7 +154,8 @@ final class SoakWorld {
         traffic.isHeavy.withLock { $0 = true }
     }
 
-    /// Resumes the stopped watcher when the journal has no segment that it could continue with.
+    /// Resumes the stopped watcher once the journal has no segment left that it could continue
+    /// from.
     private func resumeWhenExpired() throws {
         guard let stopped, recorder.bytes > stopped.bytes else { return }
         let segments = try files.list(place.store + "/journal").filter { $0.hasSuffix(".journal") }

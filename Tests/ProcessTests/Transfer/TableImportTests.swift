@@ -228,8 +228,7 @@ import Testing
         expect(try run(), 1, "imported \(count - 4) objects of Team", "4 rows were rejected")
         let lines = try rejects().compactMap { $0["line"]?.int }
         #expect(Set(lines) == Set((refused + unfit).map { Int64($0) + 2 }))
-        // The last invalid row was read after earlier chunks had been sent, in which the daemon
-        // refused a row.
+        // The daemon had refused a row of an earlier chunk before the last invalid row was read.
         #expect(lines.firstIndex(of: 32) ?? 9 < lines.firstIndex(of: 99) ?? 0, "\(lines)")
         let last = try tandem(["fetch", "Team", "--where", "name = 'team 99'", "-o", "json"]).json
         #expect(last.first?["values"]?["zone"]?.string?.utf8.count == length + 3)

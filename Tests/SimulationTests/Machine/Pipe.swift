@@ -126,7 +126,7 @@ final class Pipe: ClientChannel {
     var isAtEndForClient: Bool { daemonHasClosed && incoming.isEmpty }
 }
 
-/// Reports to the daemon's loop which pipes are ready, as far as the world selects them.
+/// A poller that reports ready pipes to the daemon's loop, as selected by the world.
 final class SimulatedPoller: EventPoller {
     private var watched: [Int32: (token: UInt64, interest: Interest)] = [:]
     private var pipes: [Pipe] = []

@@ -11,7 +11,7 @@ struct FollowedEntities {
     private var asked: [UInt32: Set<EntityTag>] = [:]
     /// The entities of failed reads; the daemon may have subscribed the client to them.
     private var perhaps: Set<EntityTag> = []
-    /// The transactions pushed since the oldest unanswered read was sent, by position.
+    /// The transactions pushed while reads are unanswered, by position; emptied when none is.
     private var heard: [UInt64: EncodedTransaction] = [:]
 
     init() {}
@@ -38,8 +38,8 @@ struct FollowedEntities {
 
     /// Adds the entities of an answered read.
     ///
-    /// Returns the transactions pushed since the read was sent, by position; nil if the read had no
-    /// interests.
+    /// Returns the pushed transactions by position, at least those since the read was sent; nil if
+    /// the read had no interests.
     mutating func answer(request: UInt32) -> [UInt64: EncodedTransaction]? {
         guard let tags = asked.removeValue(forKey: request) else { return nil }
         certain.formUnion(tags)

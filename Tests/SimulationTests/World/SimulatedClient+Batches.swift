@@ -33,7 +33,7 @@ extension SimulatedClient {
         send(.batch(batch), .batch(record))
     }
 
-    /// Returns the batches that may be repeated: open ones, or those that ended.
+    /// Returns the batches that may be repeated: open ones if `isOpen`, otherwise those that ended.
     func repeatableBatches(isOpen: Bool) -> [BatchRecord] {
         batches.filter { batch in
             !batch.isSent && batch.epoch == identity?.epoch

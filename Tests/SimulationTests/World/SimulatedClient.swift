@@ -132,7 +132,7 @@ final class SimulatedClient {
         send(.save(request), .save(save))
     }
 
-    /// Returns the saves that may be repeated: open ones, or acknowledged ones.
+    /// Returns the saves that may be repeated: open ones if `isOpen`, otherwise acknowledged ones.
     func repeatable(isOpen: Bool) -> [SaveRecord] {
         saves.filter { save in
             guard !save.isSent, save.epoch == identity?.epoch else { return false }

@@ -187,7 +187,7 @@ extension DaemonLimits {
     }
 }
 
-/// A copy of the journal's disk and of the store, made while no daemon ran.
+/// A copy of the journal's disk and of the store, made while no daemon was running.
 struct Backup {
     let disk = SimulatedFileSystem()
     let store: [UInt8]

@@ -67,8 +67,7 @@ final class World {
         traits.looks = plan.looks ?? (plan.seed % 3 == 1)
         self.traits = traits
         oracle = Oracle(machine, isRelaxed: traits.isRelaxed, savesKept: traits.savesKept)
-        // A stream of its own, so that worlds that differ only in these settings are otherwise
-        // unchanged.
+        // A separate stream, so that drawing these settings does not change the rest of the world.
         var slices = Chance(plan.seed, .max)
         var settings = World.settings(traits, directory.path, &chance, &slices)
         if plan.isHarsh {
@@ -95,7 +94,7 @@ final class World {
         settings.segmentBytes = traits.isFat ? 256 << 10 : [8, 12, 20, 64][chance.below(4)] << 10
         settings.salt = UInt32(truncatingIfNeeded: chance.next())
         if chance.percent(40) { settings.limits.ringTransactions = chance.number(1...12) }
-        // The result is unused, but without this draw the seeds of `RegressionTests` would make
+        // The result is unused, but without this draw the seeds of `RegressionTests` would produce
         // other worlds.
         _ = chance.percent(30)
         if traits.hasBatches { settings.batchObjects = 1 + Int(traits.savesKept % 3) }

@@ -34,7 +34,8 @@ package struct TableStep: Sendable {
         return unreported(change) + idleMoves(change) + needless(change)
     }
 
-    /// Checks that inserted, deleted and changed rows are reported once, and no others.
+    /// Checks that each inserted, deleted or changed row is reported once, and no other row without
+    /// a reason.
     private func unreported(_ change: TableChange) -> [String] {
         let (before, after) = (Set(old.places.keys), Set(new.places.keys))
         let stay = before.intersection(after)

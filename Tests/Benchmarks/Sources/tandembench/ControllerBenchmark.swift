@@ -3,7 +3,8 @@ import Tandem
 
 /// P4 with a complete results controller.
 ///
-/// The time includes merging, decisions and the delegate call, after the transaction has arrived.
+/// The time begins after the transaction has arrived, and includes merging, decisions and the
+/// delegate call.
 @MainActor
 final class ControllerBenchmark: FetchedResultsControllerDelegate {
     private let socket: String

@@ -13,7 +13,7 @@ struct DiskFloor: ~Copyable {
     private var at = 0
     private(set) var microseconds: [Double] = []
 
-    /// Prepares the file `disk-floor` of a folder.
+    /// Prepares the file `disk-floor` in a folder.
     init(folder: String) throws {
         descriptor = open(folder + "/disk-floor", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         let zeros = [UInt8](repeating: 0, count: Self.fileBytes)

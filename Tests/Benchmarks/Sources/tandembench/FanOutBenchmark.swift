@@ -4,9 +4,9 @@ import Tandem
 /// P6: one change to n connections; the time from the end of the daemon's flush until the last one
 /// has received it.
 ///
-/// One process holds all connections in a loop, and as many connections of a plain broadcast of 256
-/// bytes. The broadcast is measured alternately with the daemon's changes. The daemon's processor
-/// time is measured from the save until the last delivery, including the save.
+/// One process reads all connections, and as many connections of a plain broadcast of 256 bytes, in
+/// one loop. The broadcast is measured alternately with the daemon's changes. The daemon's
+/// processor time is measured from the save until the last delivery, including the save.
 @MainActor
 struct FanOutBenchmark {
     private static let changes = 300

@@ -1,8 +1,8 @@
 import Glibc
 import Tandem
 
-/// The delay that one client's expensive requests cause for another client, which saves and looks
-/// objects up in a closed loop.
+/// The delay that one client's expensive requests cause for another client, which saves and counts
+/// objects in a closed loop.
 ///
 /// The predicate searches texts of 45 kB sixty times, so the daemon needs hundredths of a second
 /// for each object.

@@ -11,7 +11,7 @@ final class IndexKeys {
     private let first: [UInt8]
     private let last: [UInt8]
 
-    /// Opens the keys from one number to another.
+    /// Opens the file, and finds the range of keys from one number to another.
     init(_ path: String, _ bounds: (Int64, Int64)) throws {
         var handle: OpaquePointer?
         mdb_env_create(&handle)

@@ -39,8 +39,8 @@ struct JournalBenchmark {
 
     // MARK: Opening
 
-    /// Opens a closed journal, alternately verifying its tail and all of it; its files are in
-    /// memory.
+    /// Opens a closed journal whose files are in the page cache, alternately verifying its tail and
+    /// the whole journal.
     private func opening() throws {
         let journal = try open("opening")
         let payload = (0..<300).map { UInt8(truncatingIfNeeded: $0) }

@@ -3,8 +3,8 @@ import TandemIO
 /// Files of linked rows, as input for the tool's import.
 ///
 /// The graph is that of the round-trip tests: people, linked to each other and to countries, and
-/// countries, airports and runways, each a twentieth of the number of people. Three kinds of links
-/// are therefore measured: by a unique key, within an entity, and ordered ones.
+/// countries, airports and runways, each a twentieth of the number of people. So three kinds of
+/// links are measured: links by a unique key, links within an entity, and ordered links.
 struct LinkedRows {
     let folder: String
     /// The number of people.

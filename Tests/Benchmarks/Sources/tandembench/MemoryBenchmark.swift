@@ -35,8 +35,8 @@ struct MemoryBenchmark {
         let first = try container.end().number
         _ = try load.run(&data) {
             var (done, still): (UInt64, Int) = (0, 0)
-            // A save that changes nothing has no position, so the end of the saves is only
-            // recognised by a pause.
+            // A save that changes nothing has no position, so only a pause shows that the saves
+            // have ended.
             while done < UInt64(saves / writers * writers), still < Self.quietSamples {
                 usleep(100_000)
                 let before = done

@@ -2,7 +2,7 @@ import CLMDBFloor
 import CSQLiteFloor
 import Glibc
 
-/// The requests of P8 to LMDB and to SQLite, by processes that read the same file without a server.
+/// The requests of P8 to LMDB and SQLite, where several processes read one file without a server.
 struct PeerReaders {
     /// The library that reads.
     enum Peer: String, CaseIterable {

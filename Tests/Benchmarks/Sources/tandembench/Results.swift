@@ -50,7 +50,7 @@ struct ResultLine {
     }
 }
 
-/// Returns the value at a share of sorted values; 0 if there are none.
+/// Returns a percentile of sorted values, given as a fraction; 0 if there are no values.
 func percentile(_ sorted: [Double], _ share: Double) -> Double {
     sorted.isEmpty ? 0 : sorted[Int((share * Double(sorted.count - 1)).rounded())]
 }

@@ -30,7 +30,7 @@ struct SaveBenchmark {
 
     /// Saves objects; `data` has the new sizes afterwards.
     ///
-    /// A repeated seed would save nothing.
+    /// Each call needs another `seed`; with a repeated one, saves would change nothing.
     func measure(
         _ data: inout BenchData, _ ids: [ObjectID], seed: UInt64 = 43
     ) throws -> Outcome {

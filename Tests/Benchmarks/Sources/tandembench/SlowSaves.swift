@@ -12,14 +12,14 @@ struct Stall {
 
 /// The parts of the daemon's status that the benchmarks use.
 struct DaemonStatus: Decodable {
-    /// A stall in the form of the status.
+    /// A stall as encoded in the status.
     struct Stall: Decodable {
         var cause: String
         var startNanoseconds: UInt64
         var microseconds: UInt64
     }
 
-    /// A client in the form of the status.
+    /// A client as encoded in the status.
     struct Client: Decodable {
         var lag: UInt64?
         var queuedBytes: Int?

@@ -1,8 +1,8 @@
 import Glibc
 import TandemIO
 
-/// A process that holds many subscribers' connections in one loop, and as many connections of a
-/// plain broadcast.
+/// A process that reads many subscribers' connections, and as many connections of a plain
+/// broadcast, in one loop.
 ///
 /// It reports when all are connected, and then whenever all have the next change. It ends when its
 /// standard input is closed, and succeeds if every connection has received every change.

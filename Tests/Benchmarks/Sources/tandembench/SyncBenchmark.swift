@@ -4,8 +4,8 @@ import Glibc
 ///
 /// Each append is made in every way, so that disk noise affects all of them.
 ///
-/// The file's blocks are zero-filled and synced before, like those of a journal's segment. Every
-/// way has a file of its own.
+/// Each way has its own file, whose blocks are zero-filled and synced beforehand, like those of a
+/// journal's segment.
 struct SyncBenchmark {
     /// A way to write bytes durably.
     enum Way: String, CaseIterable {
