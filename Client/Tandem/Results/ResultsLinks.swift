@@ -125,8 +125,8 @@ struct ResultsLinks {
         return found
     }
 
-    /// Returns whether an updated row keeps its links if no object on its paths changed; false if a
-    /// path ends early.
+    /// Returns whether an update to a row leaves its links unchanged, provided that no object on
+    /// its paths changed; false if a path ends early.
     func staysLinked(_ number: ObjectNumber, _ changed: PropertyMask) -> Bool {
         if !changed.intersection(firstSlots).isEmpty { return false }
         for at in nodes.indices where nodes[at].links[number] == nil { return false }

@@ -26,9 +26,9 @@ final class ResultsPlan: Sendable {
     /// The key paths through which rows show values of other objects.
     let refreshKeyPaths: [String]
     let mode: Mode
-    /// The slots of a row with which observed paths begin.
+    /// The slots of a row at which observed paths begin.
     let ownSlots: PropertyMask
-    /// The slots with which paths continue at related objects, by entity.
+    /// The slots of related objects that paths read, by entity.
     let watched: [EntityTag: PropertyMask]
     /// The entities whose transactions the list needs.
     let interests: [EntityTag]
