@@ -2,7 +2,7 @@
 public import FoundationEssentials
 public import TandemModel
 
-/// An option of an attribute that belongs to its entity.
+/// An attribute option that is declared in the entity: uniqueness or an index.
 public enum AttributeOption: Sendable {
     /// No two objects of the entity have the same value.
     case unique
