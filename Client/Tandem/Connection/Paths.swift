@@ -116,8 +116,7 @@ public struct ClientLimits: Hashable, Sendable {
     public var requestAttempts = 5
     /// The number of attempts to send a save or read if the model changes before it arrives.
     public var modelAttempts = 5
-    /// The number of times that a read is repeated because its context moved past the answer
-    /// meanwhile.
+    /// The maximum number of attempts at a read whose context moves past each answer.
     public var readAttempts = 8
 
     /// Creates the default limits.

@@ -5,8 +5,9 @@ extension ManagedObjectContext {
     /// Saves all edits as one transaction, completely or not at all; blocks until it is durable.
     ///
     /// All saves by others up to now are merged first. If a different model is installed before the
-    /// save arrives, the save is sent again under that model, with the same id, up to
-    /// ``ClientLimits/modelAttempts`` times. After a failure, the edits are still pending.
+    /// save arrives, the save is sent again under that model, with the same id, for at most
+    /// ``ClientLimits/modelAttempts`` attempts in total. After a failure, the edits are still
+    /// pending.
     /// - Parameters:
     ///   - policy: The policy for objects that others changed as well; ``mergePolicy`` if nil.
     ///   - saveID: An id of at most 64 bytes under which the save may be retried, even by another

@@ -10,7 +10,7 @@ public enum AttributeOption: Sendable {
     case indexed
 }
 
-/// The root of key paths such as `\.team`, with which relationships name their inverses.
+/// The root of the key paths, such as `\.team`, that name the inverses of relationships.
 @dynamicMemberLookup
 public struct InverseName: Sendable {
     /// Accepts any property name.

@@ -139,7 +139,7 @@ final class ResultsPlan: Sendable {
     /// Whether the list shows only a part of the matching rows.
     var isWindow: Bool { request.limit != nil || request.offset > 0 }
 
-    /// The request without limit and offset, with which the daemon evaluates rows.
+    /// The request without limit and offset, which the daemon uses to evaluate rows.
     var unlimited: FetchDescriptor {
         var request = request
         request.limit = nil
