@@ -142,8 +142,8 @@ extension ManagedObjectContext {
     /// - Parameters:
     ///   - request: The request that selects the objects.
     ///   - id: An id of 1 to 56 bytes under which the batch may be repeated, even by another
-    ///     process.
-    ///     Repeating a finished batch returns its result; repeating an unfinished one resumes it.
+    ///     process. Repeating a finished batch returns its result; repeating an unfinished one
+    ///     resumes it.
     ///   - author: The author to record instead of the container's.
     /// - Returns: The position of the last transaction, and the number of objects.
     /// - Throws: The errors of saves and fetches. Changes made before the error are merged, and the
