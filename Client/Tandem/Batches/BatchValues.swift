@@ -22,7 +22,7 @@ public struct BatchValues: Hashable, Sendable, ExpressibleByDictionaryLiteral {
         self.objects = objects
     }
 
-    /// Creates values of attributes; nil sets no value, and the last of several equal names wins.
+    /// Creates values of attributes; nil becomes null, and a repeated name keeps its last value.
     public init(dictionaryLiteral elements: (String, (any AttributeConvertible)?)...) {
         self.init(
             Dictionary(

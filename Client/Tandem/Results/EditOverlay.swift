@@ -9,7 +9,7 @@ import TandemResults
 /// whose placement depends on the values of edited objects.
 ///
 /// An edited object is placed again in three cases:
-/// - it was edited again,
+/// - it was edited again, or an object on which its placement depends was edited,
 /// - a merge changed it, or an object on which its placement depends,
 /// - its placement could not be determined last time.
 ///
