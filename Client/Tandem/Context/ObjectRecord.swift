@@ -39,7 +39,7 @@ final class ObjectRecord {
     var base: ManagedObject?
     /// The values that the parent had edited when this record was first edited.
     var seen = SlotValues()
-    /// The number of lists that need the row.
+    /// The number of pins, which keep the record while lists need its row or its object is created.
     @exclusivity(unchecked) var pins = 0
     /// The number of undo and redo entries for this record.
     var steps = 0
