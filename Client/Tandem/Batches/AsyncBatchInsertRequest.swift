@@ -1,7 +1,7 @@
 public import TandemModel
 import TandemWire
 
-/// A request to insert an object for each row of an asynchronous sequence; see
+/// A request for the daemon to insert an object for each row of an asynchronous sequence; see
 /// ``BatchInsertRequest``.
 ///
 ///     let rows = FileHandle.standardInput.bytes.lines.map { BatchValues(["name": .string($0)]) }

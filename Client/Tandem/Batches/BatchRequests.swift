@@ -1,7 +1,7 @@
 public import TandemModel
 import TandemQuery
 
-/// A request to delete all objects that a fetch request selects, in the daemon.
+/// A request for the daemon to delete all objects that a fetch request selects.
 ///
 ///     let result = try context.execute(BatchDeleteRequest(Team.self, where: \.wins < 1))
 ///
@@ -37,7 +37,7 @@ public struct BatchDeleteRequest: Hashable, Sendable {
     }
 }
 
-/// A request to set the same values in all objects that a fetch request selects, in the daemon; see
+/// A request for the daemon to set the same values in all objects that a fetch request selects; see
 /// ``BatchDeleteRequest``.
 ///
 ///     try context.execute(
@@ -71,7 +71,7 @@ public struct BatchUpdateRequest: Hashable, Sendable {
     }
 }
 
-/// A request to insert an object for each row, in the daemon, without creating objects in the
+/// A request for the daemon to insert an object for each row, without creating objects in the
 /// context.
 ///
 ///     let rows = lines.lazy.map { BatchValues(["name": .string($0)]) }

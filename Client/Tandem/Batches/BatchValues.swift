@@ -10,8 +10,8 @@ public struct BatchValues: Hashable, Sendable, ExpressibleByDictionaryLiteral {
     public var attributes: [String: TandemModel.Value]
     /// The targets of relationships; a to-one relationship has one target or none.
     public var objects: [String: [ObjectID]]
-    /// The bytes that identify a row if a batch insert is repeated, because the values may have
-    /// changed.
+    /// The bytes that identify a row if a batch insert is repeated, in place of its values, which
+    /// may have changed.
     package var identity: [UInt8]?
 
     /// Creates values from attributes and relationships.
@@ -22,7 +22,7 @@ public struct BatchValues: Hashable, Sendable, ExpressibleByDictionaryLiteral {
         self.objects = objects
     }
 
-    /// Creates values of attributes; nil sets no value, and the last of several equal names wins.
+    /// Creates values of attributes; nil becomes null, and a repeated name keeps its last value.
     public init(dictionaryLiteral elements: (String, (any AttributeConvertible)?)...) {
         self.init(
             Dictionary(

@@ -28,7 +28,7 @@ public struct ObjectsChange: Hashable, Sendable {
     public var deleted: Set<ObjectID> = []
     /// Known objects that others changed, that became faults, or whose edits were dropped.
     public var refreshed: Set<ObjectID> = []
-    /// All objects that the context knew when it discarded its data: by `reset`, or by a restart.
+    /// All objects that the context knew when `reset` or a restart discarded its data.
     public var invalidated: Set<ObjectID> = []
     /// The merged changes by others.
     public var merged = Merged()

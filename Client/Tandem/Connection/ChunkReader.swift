@@ -10,7 +10,7 @@ import TandemWire
 /// A caller passes a chunk reader with its request. The caller receives the answer's head like any
 /// answer, and the chunks from the reader: rows, or placements of a list's objects. The thread that
 /// reads the socket adds the chunks. A released reader accepts no chunks. An answer that arrives in
-/// one message does not affect the reader.
+/// one message does not use the reader.
 final class ChunkReader: Sendable {
     private struct Guarded {
         /// The chunks that have arrived but have not been consumed.

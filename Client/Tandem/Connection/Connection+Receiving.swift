@@ -170,7 +170,7 @@ extension Connection {
         if let bytes = welcome.model { model = try Self.model(bytes) }
         try state.withLock { state throws(TandemError) in
             let before = state.session
-            // An equal model keeps its identity, so that nothing compiled for it is compiled again.
+            // An equal model keeps its identity, so that nothing compiled for it needs recompiling.
             if let known = before?.model, known.hash == model?.hash,
                 known.version == model?.version, known.identifiers == model?.identifiers
             {

@@ -188,7 +188,7 @@ final class Connection: Sendable {
         return reply
     }
 
-    /// Returns the milliseconds that a request may wait for its answer, or for a connection.
+    /// Returns the time that a request may wait for its answer or a connection, in milliseconds.
     func patience(for message: ClientMessage, _ isReady: Bool) -> UInt64 {
         guard isReady else { return limits.connectMilliseconds }
         switch message {

@@ -320,7 +320,7 @@ struct ConnectionState: Sendable {
 
     /// Records a push; throws `storage` if the push does not follow the cursor.
     ///
-    /// The connection then resumes at the cursor.
+    /// After the error, the connection resumes at the cursor.
     mutating func receivedPush(
         from previous: UInt64, to position: UInt64
     ) throws(TandemError) {
@@ -354,7 +354,7 @@ struct ConnectionState: Sendable {
 }
 
 extension ClientMessage {
-    /// Whether the request has an effect that the daemon remembers under the request's id.
+    /// Whether the daemon remembers the request's effect under a save id or batch id.
     var isKeptUnderID: Bool {
         switch self {
         case .save(let save): !save.onlyAsks

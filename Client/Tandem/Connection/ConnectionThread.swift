@@ -83,8 +83,8 @@ final class ConnectionThread {
             connection.state.withLock { $0.disconnection.absentSince = nil }
             return socket
         } catch let error as TandemError where error.code == .denied && hasBeenConnected {
-            // A restarted daemon may set its socket's mode a moment after the socket appears, so a
-            // client that was connected before retries.
+            // A restarted daemon may set its socket's mode a moment after the socket appears, so
+            // the attempt is repeated if this client has been connected before.
             throw TandemError(.disconnected, error.message)
         } catch {
             let now = connection.clock.monotonicNanoseconds

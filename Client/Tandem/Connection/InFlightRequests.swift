@@ -49,7 +49,7 @@ struct InFlightRequests: Sendable {
     enum ChunkOutcome {
         /// More chunks follow.
         case incomplete
-        /// More chunks follow, but their reader was released; the request was not cancelled before.
+        /// More chunks follow, but no reader accepts them any more, so the request was cancelled.
         case abandoned
         /// The last chunk was handed to the chunk reader.
         case delivered

@@ -49,7 +49,7 @@ struct Disconnection: Sendable {
 struct Absence {
     /// The end of the wait for callers that have waited since the absence began.
     private let end: UInt64
-    /// The time by which a later caller's wait ends before the caller's deadline, in nanoseconds.
+    /// The time by which the waits of later callers are shortened, in nanoseconds.
     private let cut: UInt64
 
     init(since start: UInt64, _ limits: ClientLimits) {

@@ -66,13 +66,15 @@ public struct ClientLimits: Hashable, Sendable {
     public var listedReferences = 262_144
     /// The size of the blobs that a context caches, in bytes.
     public var blobCacheBytes = 32 << 20
-    /// The number of payloads that an observer may lag before its sequence throws `limitExceeded`.
+    /// The number of payloads by which an observer may lag before its sequence throws
+    /// `limitExceeded`.
     public var bufferedPayloads = 4_096
-    /// The number of connection events that a reader may lag before the oldest are coalesced.
+    /// The number of connection events by which a reader may lag before the oldest are dropped.
     public var bufferedConnectionEvents = 64
-    /// The milliseconds that a request waits for a connection, and for its answer after a loss.
+    /// The time that a request waits for a connection, and for its answer after a loss, in
+    /// milliseconds.
     public var connectMilliseconds: UInt64 = 5_000
-    /// The milliseconds for which a first connection is retried if no daemon listens.
+    /// The time for which a first connection is retried if no daemon listens, in milliseconds.
     ///
     /// The time is limited to ``connectMilliseconds``. The default suffices for a daemon that is
     /// just starting, and blocks the main thread only briefly. With 0, the first failed attempt is
@@ -85,9 +87,9 @@ public struct ClientLimits: Hashable, Sendable {
     /// The first new object leases more. Leased numbers are never returned, so a program that
     /// creates no objects should set this to 0.
     public var firstNumbers: UInt32?
-    /// The milliseconds that an answer may take while connected.
+    /// The time that an answer may take while connected, in milliseconds.
     public var answerMilliseconds: UInt64 = 60_000
-    /// The milliseconds that a batch or a model change may take while connected.
+    /// The time that a batch or a model change may take while connected, in milliseconds.
     public var batchMilliseconds: UInt64 = 3_600_000
     /// The first pause before reconnecting, in milliseconds; it doubles with each attempt.
     public var firstBackoffMilliseconds: UInt64 = 10
@@ -110,12 +112,11 @@ public struct ClientLimits: Hashable, Sendable {
     ///
     /// A quarter of these rows precede the row; the others follow it.
     public var windowBatch = 64
-    /// The number of connection losses during which a request may be in flight before it fails.
+    /// The number of connection losses after which a request in flight fails.
     public var requestAttempts = 5
     /// The number of attempts to send a save or read if the model changes before it arrives.
     public var modelAttempts = 5
-    /// The number of times that a read is repeated because its context moved past the answer
-    /// meanwhile.
+    /// The maximum number of attempts at a read whose context moves past each answer.
     public var readAttempts = 8
 
     /// Creates the default limits.

@@ -34,7 +34,8 @@ final class PayloadHub: Sendable {
 
     func notify(_ notice: ConnectionNotice) { state.withLock { $0.listener }?(notice) }
 
-    /// Whether connection events or model changes have a receiver; it needs no subscription.
+    /// Whether connection events or model changes have a receiver; receiving them requires no
+    /// subscription.
     var hasReceivers: Bool {
         let (hasListener, events) = state.withLock { ($0.listener != nil, $0.events) }
         return hasListener || !events.isEmpty

@@ -16,8 +16,8 @@ public struct SavePayload: Sendable {
     public var position: Position
     /// The wall-clock time of the save, in microseconds since 1970.
     public var time: Int64
-    /// The origin of the save: the self-declared author, the context's name, and the process
-    /// according to the kernel.
+    /// The origin of the save: the self-declared author, the context's name, and the process as
+    /// reported by the kernel.
     public var principal: Principal
     /// The new objects.
     public var inserted: [ObjectID]

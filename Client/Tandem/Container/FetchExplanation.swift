@@ -2,7 +2,7 @@ import TandemModel
 public import TandemQuery
 import TandemWire
 
-/// The plan with which the daemon carried out a fetch, and the amount of data read.
+/// The plan that the daemon used for a fetch, and the amount of data read.
 public struct FetchExplanation: Sendable {
     /// The position at which the daemon read.
     public let position: UInt64

@@ -172,7 +172,7 @@ extension PersistentContainer {
         try blocking { try await $0.reloadConfiguration() }
     }
 
-    /// Removes the oldest segments of the journal, or reports which of them would be; blocks.
+    /// Removes the oldest segments of the journal, or reports which ones it would remove; blocks.
     ///
     /// Repeat the call while the answer reports that there is more to remove. Throws `denied` if
     /// the user is not an administrator, except for a dry run.

@@ -1,6 +1,6 @@
 import TandemModel
 
-/// A cache of the blobs that a context read most recently, limited by their total size in bytes.
+/// A cache of the blobs that a context loaded most recently, limited by their total size in bytes.
 struct BlobCache {
     private let limit: Int
     private var contents: [BlobReference: [UInt8]] = [:]

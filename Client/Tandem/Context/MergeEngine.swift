@@ -287,7 +287,7 @@ extension Transaction {
 }
 
 extension TandemError {
-    /// Whether the same request may succeed later without any change.
+    /// Whether the same request may succeed if it is repeated later.
     var isTransient: Bool {
         switch code {
         case .disconnected, .timeout, .cancelled, .historyExpired, .readOnly, .unknownOutcome: true

@@ -33,7 +33,7 @@ final class ObjectGraph: StatefulPart {
         if records[record.reference.number] === record { records[record.reference.number] = nil }
     }
 
-    /// Returns an answer whose rows are read in place if this graph has no record of the object.
+    /// Returns an answer that reads a row in place if this graph has no record of the row's object.
     func answer(_ rows: StoredObjects, _ model: CompiledModel, count: Int) -> RowsAnswer {
         RowsAnswer(
             context, records, rows, model, repositionCount: family.repositionCount, count: count)

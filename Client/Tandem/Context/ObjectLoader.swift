@@ -5,7 +5,7 @@ import TandemWire
 final class ObjectLoader: StatefulPart {
     /// Objects recently returned as faults; they are loaded together when one of them is needed.
     private var recentFaults: [ObjectReference] = []
-    /// The most recently read long values; only a root context caches them.
+    /// The most recently loaded long values; only a root context caches them.
     private var blobs: BlobCache
 
     init(_ shared: SharedByParts, isRoot: Bool) {
@@ -186,7 +186,7 @@ final class ObjectLoader: StatefulPart {
 
     // MARK: Long values
 
-    /// Returns the content of a blob if a context of the family has read it recently.
+    /// Returns the content of a blob if a context of the family has loaded it recently.
     func cachedContent(of blob: BlobReference) -> [UInt8]? { root.loader.blobs[blob] }
 
     /// Returns the content of the blob in an object's property, or nil if it can't be loaded.

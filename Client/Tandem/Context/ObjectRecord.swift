@@ -8,9 +8,9 @@ import TandemWire
 final class ObjectRecord {
     let entity: CompiledEntity
     let reference: ObjectReference
-    // The following properties are only assigned, or changed in place by functions that access no
-    // other part of the record and release nothing that could run other code. Two accesses
-    // therefore never overlap.
+    // Properties with `@exclusivity(unchecked)` are only assigned, or changed in place by functions
+    // that access no other part of the record and release nothing that could run other code. Two
+    // accesses therefore never overlap.
     /// The row as of the context's position, or nil if it is not loaded.
     @exclusivity(unchecked) var row: Row?
     /// The position of the transaction that last changed the row; 0 if the row is not loaded.
@@ -39,7 +39,7 @@ final class ObjectRecord {
     var base: ManagedObject?
     /// The values that the parent had edited when this record was first edited.
     var seen = SlotValues()
-    /// The number of lists that need the row.
+    /// The number of pins, which keep the record while lists need its row or its object is created.
     @exclusivity(unchecked) var pins = 0
     /// The number of undo and redo entries for this record.
     var steps = 0

@@ -1,7 +1,7 @@
 import TandemModel
 import TandemWire
 
-/// A lease with which the daemon keeps a position readable for a pinned context; released with this
+/// A lease that makes the daemon keep a position readable for a pinned context; released with this
 /// object.
 final class Pin {
     let lease: UInt32

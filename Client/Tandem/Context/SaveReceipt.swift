@@ -14,7 +14,7 @@ public struct SaveReceipt: Hashable, Sendable {
     public var isRepeat: Bool
     /// The outcomes of the inserts, in order: new objects, or the existing ones that replaced them.
     ///
-    /// Nil for an insert that the same save deleted.
+    /// Nil for an object that the same save inserted and deleted.
     public var inserted: [ObjectID?]
 
     init(_ saved: SaveAnswer, _ session: ServerState) {

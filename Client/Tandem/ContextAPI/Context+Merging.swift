@@ -112,10 +112,9 @@ extension ManagedObjectContext {
     ///     try context.unpin()
     ///
     /// The daemon keeps the required history for a limited time. The pin ends if it is not moved
-    /// for `limits.pinSeconds`, if the journal is trimmed during a loss of the connection, or if
-    /// the journal exceeds its cap. Reads then throw `historyExpired` until the context is pinned
-    /// again or unpinned. Cost: for every read, the daemon undoes everything that was saved since
-    /// then.
+    /// for `limits.pinSeconds`, if the journal is trimmed while the connection is lost, or if the
+    /// journal exceeds its cap. Reads then throw `historyExpired` until the context is pinned again
+    /// or unpinned. Cost: for every read, the daemon undoes everything that was saved since then.
     ///
     /// - Parameter position: The position; nil for the context's current one. An earlier position
     ///   shows the state of that time.

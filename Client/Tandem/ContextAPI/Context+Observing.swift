@@ -111,8 +111,8 @@ extension ManagedObjectContext {
     /// property that the observer needs.
     ///
     /// If the context can't decide whether an object matches, the object is reported. This applies
-    /// to strings that are too long for their rows. It also applies to objects of which only
-    /// to-many relationships changed, through the inverse, if the row is neither loaded nor part of
+    /// to strings that are too long for their rows. It also applies to objects that changed only in
+    /// their to-many relationships, through the inverse, if the row is neither loaded nor part of
     /// the merged saves. For such an object `before` and `after` are true, as for any matching
     /// object whose row is unchanged.
     public func observe(

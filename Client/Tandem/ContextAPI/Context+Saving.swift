@@ -5,8 +5,9 @@ extension ManagedObjectContext {
     /// Saves all edits as one transaction, completely or not at all; blocks until it is durable.
     ///
     /// All saves by others up to now are merged first. If a different model is installed before the
-    /// save arrives, the save is sent again under that model, with the same id, up to
-    /// ``ClientLimits/modelAttempts`` times. After a failure, the edits are still pending.
+    /// save arrives, the save is sent again under that model, with the same id, for at most
+    /// ``ClientLimits/modelAttempts`` attempts in total. After a failure, the edits are still
+    /// pending.
     /// - Parameters:
     ///   - policy: The policy for objects that others changed as well; ``mergePolicy`` if nil.
     ///   - saveID: An id of at most 64 bytes under which the save may be retried, even by another
@@ -141,8 +142,8 @@ extension ManagedObjectContext {
     /// - Parameters:
     ///   - request: The request that selects the objects.
     ///   - id: An id of 1 to 56 bytes under which the batch may be repeated, even by another
-    ///     process.
-    ///     Repeating a finished batch returns its result; repeating an unfinished one resumes it.
+    ///     process. Repeating a finished batch returns its result; repeating an unfinished one
+    ///     resumes it.
     ///   - author: The author to record instead of the container's.
     /// - Returns: The position of the last transaction, and the number of objects.
     /// - Throws: The errors of saves and fetches. Changes made before the error are merged, and the

@@ -16,10 +16,10 @@ import TandemModel
 /// client. The loop holds at most `limits.listedReferences` ids, the rows of one batch, and the
 /// objects that you keep. Between two batches, the daemon holds only the pin.
 ///
-/// **End.** The pin is released when the loop ends: at the end, by `break`, by an error, or by
-/// cancellation of the task. Cancellation throws `CancellationError` and also stops the daemon's
-/// work on the batch. Objects that you keep then belong to an unpinned context, which restarts at
-/// its next request.
+/// **End.** The pin is released when the loop ends: after the last batch, by `break`, by an error,
+/// or by cancellation of the task. Cancellation throws `CancellationError` and also stops the
+/// daemon's work on the batch. Objects that you keep then belong to an unpinned context, which
+/// restarts at its next request.
 ///
 /// Each iterator is an independent loop. It is bound to the context's actor.
 public struct FetchBatches<Value>: AsyncSequence {

@@ -178,7 +178,7 @@ struct PendingOverlay {
 }
 
 extension CompiledRequest {
-    /// Returns the first object of each path that is not loaded, following to-one relationships.
+    /// Returns the first object on each path of to-one relationships that is not loaded.
     func unknown(from row: Row, _ reader: ContextReader) -> [ObjectReference] {
         reached(from: row, reader).unknown
     }

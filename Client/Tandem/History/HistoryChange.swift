@@ -46,8 +46,8 @@ public struct HistoryChange<Object: ManagedObject>: Sendable, Identifiable {
         Date(timeIntervalSince1970: Double(decoded.save.time) / 1_000_000)
     }
 
-    /// The origin of the save: the self-declared author, the context's name, and the process
-    /// according to the kernel.
+    /// The origin of the save: the self-declared author, the context's name, and the process as
+    /// reported by the kernel.
     public var principal: Principal { decoded.save.principal }
 
     /// The self-declared name of the process that saved.

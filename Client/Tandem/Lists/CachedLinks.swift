@@ -10,7 +10,7 @@ struct CachedLinks: Equatable {
     /// For each row and hop, the object's index plus 1; 0 if the path ends earlier.
     var objectIndices: [UInt32] = []
 
-    /// Returns the object that a row reaches with a hop, or nil if its path ends earlier.
+    /// Returns the object that a row reaches by a hop, or nil if the row's path ends earlier.
     func object(row: Int, hop: Int) -> ObjectReference? {
         let index = Int(objectIndices[row * hops + hop])
         return index == 0 ? nil : objects[index - 1]

@@ -2,7 +2,7 @@
 public import FoundationEssentials
 public import TandemModel
 
-/// An option of an attribute that belongs to its entity.
+/// An attribute option that is declared in the entity: uniqueness or an index.
 public enum AttributeOption: Sendable {
     /// No two objects of the entity have the same value.
     case unique
@@ -10,7 +10,7 @@ public enum AttributeOption: Sendable {
     case indexed
 }
 
-/// The root of key paths such as `\.team`, with which relationships name their inverses.
+/// The root of the key paths, such as `\.team`, that name the inverses of relationships.
 @dynamicMemberLookup
 public struct InverseName: Sendable {
     /// Accepts any property name.

@@ -7,8 +7,9 @@ import TandemQuery
 /// Swift does not report which properties a key path names. The recorder therefore applies the key
 /// path to a probe object, which records reads of its ``Managed`` properties and returns further
 /// probe objects for its relationships. The key path is evaluated once for each of several
-/// ``Samples``, which differ in every value. For at least one sample, a computed property reads
-/// other properties, or returns a value that differs from the value of the property that it reads.
+/// ``Samples``, which differ in every value. This detects computed properties: for at least one
+/// sample, they read other properties, or return a value that differs from the value of the
+/// property that they read.
 ///
 /// State: the properties read so far, in order, each with the index of its object on the path.
 final class KeyPathRecorder {

@@ -36,7 +36,7 @@ struct CaughtUpAnswer {
     let group: MergedGroup
     let verdicts: [Verdict]?
     let collector: RowChangeCollector
-    /// The rows that changed after the answer: their current row if they match, otherwise nil.
+    /// The objects that changed after the answer, each with its row, or nil if it does not match.
     let overrides: [ObjectNumber: (object: ObjectReference, row: Row?)]
     private let source: ManagedObjectContext
 

@@ -117,8 +117,8 @@ struct ChangeCauses: Sendable {
 }
 
 extension ObservedPath {
-    /// Returns whether any change affects an object on the path, in a property with which the path
-    /// continues.
+    /// Returns whether any object of an entity on the path was deleted, or changed in the property
+    /// that comes next on the path.
     fileprivate func isTouched(by table: ChangeTable, _ model: CompiledModel) -> Bool {
         for at in hops.indices {
             let next = at + 1 < hops.count ? hops[at + 1].slot : final?.slot

@@ -9,7 +9,7 @@ import TandemResults
 /// whose placement depends on the values of edited objects.
 ///
 /// An edited object is placed again in three cases:
-/// - it was edited again,
+/// - it was edited again, or an object on which its placement depends was edited,
 /// - a merge changed it, or an object on which its placement depends,
 /// - its placement could not be determined last time.
 ///
@@ -86,8 +86,8 @@ struct EditOverlay {
 
     // MARK: Entries
 
-    /// Returns the overlay entries of all edited objects that the plan may list; their stored rows
-    /// are not set yet.
+    /// Returns the overlay entries of all edited objects that the list may contain; their stored
+    /// rows are not set yet.
     func edits(over plan: ResultsPlan) -> [ObjectNumber: OverlayEntry] {
         let lineage = context.lineage
         var found: [ObjectNumber: OverlayEntry] = [:]
@@ -99,7 +99,7 @@ struct EditOverlay {
         return found
     }
 
-    /// Returns the overlay entry of one object, or nil if it has no edits or the plan can't list
+    /// Returns the overlay entry of one object, or nil if it has no edits or the list can't contain
     /// it.
     private func edits(
         _ number: ObjectNumber, _ plan: ResultsPlan, _ lineage: [ManagedObjectContext]
@@ -389,7 +389,7 @@ extension ChangeCauses {
 extension ListEdits {
     var isEmpty: Bool { removed.isEmpty && upserted.isEmpty && unmoved.isEmpty }
 
-    /// Returns the effect of the edits on some rows: nil for a removed row; an unaffected row has
+    /// Returns the new rows of the given objects, with nil for a removed row; an unaffected row has
     /// no entry.
     fileprivate func stored(of numbers: Set<ObjectNumber>) -> [ObjectNumber: ResultRow?] {
         var stored: [ObjectNumber: ResultRow?] = [:]
@@ -410,7 +410,7 @@ extension ListEdits {
 }
 
 extension MergedGroup {
-    /// Returns the net changes of some objects.
+    /// Returns the net changes to the objects with these numbers.
     func changes(of numbers: some Collection<ObjectNumber>) -> [ObjectNumber: Change] {
         var found: [ObjectNumber: Change] = [:]
         let numbers = Set(numbers)

@@ -11,7 +11,7 @@ public import TandemResults
 /// Index paths follow the rules of table batch updates. Deletions, updates and the sources of moves
 /// refer to the list before the change. Insertions and the targets of moves refer to the list after
 /// it. During the calls, the controller already shows the new list. Apply a change as one batch,
-/// because its index paths are wrong for a list that is updated call by call.
+/// because its index paths are not valid for a list that is updated one call at a time.
 ///
 /// The methods are called synchronously by the operation that causes a merge, after all controllers
 /// of the context have been updated. Reading a property whose values must be loaded can cause a

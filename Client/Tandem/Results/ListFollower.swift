@@ -7,7 +7,6 @@ import TandemWire
 ///
 /// The follower decides which data a merge needs from the daemon, and whether the merge updates the
 /// list or the list is fetched again. The ``FollowedList`` manages rows and unsaved edits.
-///
 final class ListFollower: ListParticipant {
     /// The context whose merges update the list: the root of the controller's context.
     let source: ManagedObjectContext

@@ -2,14 +2,14 @@ import TandemModel
 import TandemQuery
 import TandemResults
 
-/// The effect that the edits of a context and its parents have on one object in the list.
+/// The effect that the edits of a context and its ancestors have on one object in the list.
 ///
 /// The edits change the object itself, or objects to which it refers. Comparing the entries before
 /// and after a step shows whether the displayed object differs: saving edits that are displayed
 /// changes nothing.
 struct OverlayEntry {
     let record: ObjectRecord
-    /// The edits of all contexts of the family, merged.
+    /// The edits of the context and its ancestors, combined.
     let edits: Edits
     /// The row of the object without edits; nil if it is not in the list.
     var stored: ResultRow?

@@ -43,8 +43,8 @@ public struct Query<SectionIdentifier: Hashable, Element> {
 
     /// Creates a list of values in sections of any hashable type.
     ///
-    /// If `sections` is given, the identifier is read from the first element of each of its
-    /// sections, otherwise from every element. Adjacent elements with the same identifier form one
+    /// If `sections` is given, the identifier is read from the first element of each section;
+    /// otherwise it is read from every element. Adjacent elements with the same identifier form one
     /// section, so the identifier can be a computed value, for example the day in a list sorted by
     /// time.
     public init(
@@ -59,8 +59,8 @@ public struct Query<SectionIdentifier: Hashable, Element> {
 
     /// Creates a list of objects in sections of any hashable type.
     ///
-    /// If `sections` is given, the identifier is read from the first element of each of its
-    /// sections, otherwise from every element. Adjacent elements with the same identifier form one
+    /// If `sections` is given, the identifier is read from the first element of each section;
+    /// otherwise it is read from every element. Adjacent elements with the same identifier form one
     /// section, so the identifier can be a computed value, for example the day in a list sorted by
     /// time.
     public init(

@@ -76,7 +76,8 @@ final class ResultsFeeds {
 
     /// Merges a later change into the last unread change.
     ///
-    /// Appends the later change if the list before the last unread change was not kept.
+    /// Appends the later change if there is no unread change, or if the list before the last one
+    /// was not kept.
     private static func merge(
         _ change: ControllerChange, from old: SectionedList?, to new: SectionedList,
         into unread: inout Deque<UnreadChange>

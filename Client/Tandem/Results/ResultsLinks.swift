@@ -12,7 +12,7 @@ struct ResultsLinks {
         /// The node at which the hop starts; nil if the hop starts at the row.
         var parent: Int?
         var slot: Int
-        /// The slots with which key paths continue from this node.
+        /// The slots that key paths read in the objects reached at this node.
         var watched = PropertyMask()
         /// The object that each row reaches; there is no entry if the row's path ends before this
         /// node.
@@ -65,7 +65,7 @@ struct ResultsLinks {
     /// The pinned rows; empty if there are too many rows to keep.
     private var pinned: Set<ObjectNumber> = []
     private let pinsRows: Bool
-    /// The row slots with which key paths begin.
+    /// The row slots at which key paths begin.
     private var firstSlots = PropertyMask()
 
     /// Creates an index over the to-one paths of a request; it has no nodes if all paths stay in
@@ -125,8 +125,8 @@ struct ResultsLinks {
         return found
     }
 
-    /// Returns whether an updated row keeps its links if no object on its paths changed; false if a
-    /// path ends early.
+    /// Returns whether an update to a row leaves its links unchanged, provided that no object on
+    /// its paths changed; false if a path ends early.
     func staysLinked(_ number: ObjectNumber, _ changed: PropertyMask) -> Bool {
         if !changed.intersection(firstSlots).isEmpty { return false }
         for at in nodes.indices where nodes[at].links[number] == nil { return false }

@@ -33,8 +33,8 @@ final class ResultsOutbox {
 
     /// Publishes a report, and queues it for the delegate.
     ///
-    /// `change` is the report's form for observers of changes; nil if there is no change, or no
-    /// list yet.
+    /// `change` is the report in the form that observers of changes receive; nil if there is no
+    /// change, or no list yet.
     func publish(_ report: ListReport, _ change: ControllerChange?, visible: SectionedList) {
         if report.isRecovery || report.isFailure { observer?.recordFailure() }
         if let change {
@@ -77,8 +77,8 @@ final class ResultsOutbox {
 protocol ResultsOwner: AnyObject {
     /// Whether the delegate or the closure is also notified of fetches of the whole list.
     var isNotifiedOfFetches: Bool { get }
-    /// Notifies the delegate and the closure of a report; `change` is the report's form for
-    /// observers of changes.
+    /// Notifies the delegate and the closure of a report; `change` is the report in the form that
+    /// observers of changes receive.
     func notify(_ report: ListReport, _ change: ControllerChange?)
 }
 

@@ -25,7 +25,7 @@ enum ResultsPhase {
         }
     }
 
-    /// The plan with which merges update the list; nil if merges don't update it.
+    /// The plan that merges use to update the list; nil if merges don't update it.
     var followed: ResultsPlan? { if case .following(let plan) = self { plan } else { nil } }
 
     /// The position after which the list missed changes; nil if it missed none.

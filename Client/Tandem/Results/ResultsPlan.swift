@@ -26,9 +26,9 @@ final class ResultsPlan: Sendable {
     /// The key paths through which rows show values of other objects.
     let refreshKeyPaths: [String]
     let mode: Mode
-    /// The slots of a row with which observed paths begin.
+    /// The slots of a row at which observed paths begin.
     let ownSlots: PropertyMask
-    /// The slots with which paths continue at related objects, by entity.
+    /// The slots of related objects that paths read, by entity.
     let watched: [EntityTag: PropertyMask]
     /// The entities whose transactions the list needs.
     let interests: [EntityTag]
@@ -139,7 +139,7 @@ final class ResultsPlan: Sendable {
     /// Whether the list shows only a part of the matching rows.
     var isWindow: Bool { request.limit != nil || request.offset > 0 }
 
-    /// The request without limit and offset, with which the daemon evaluates rows.
+    /// The request without limit and offset, which the daemon uses to evaluate rows.
     var unlimited: FetchDescriptor {
         var request = request
         request.limit = nil

@@ -37,7 +37,8 @@ struct GroupReader: GraphReader {
     ) -> [ObjectReference]? { nil }
 }
 
-/// The graph before a group whose rows are merged; unknown objects are treated as missing.
+/// The graph before a group whose rows are merged; a changed object without an earlier row is
+/// missing.
 struct EarlierReader: GraphReader {
     let now: GroupReader
     let model: CompiledModel

@@ -65,8 +65,8 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
     /// list each time.
     ///
     /// There may be several such sequences. A signal carries no value, and unread signals are
-    /// merged into one. Changes that affect values only are signalled only if ``publishesUpdates``
-    /// is true. The sequence ends when the list is released or its reader is cancelled.
+    /// merged into one. Changes to values alone are signalled only if ``publishesUpdates`` is true.
+    /// The sequence ends when the list is released or its reader is cancelled.
     ///
     ///     for await _ in teams.signals() { draw(teams) }
     public func signals() -> some AsyncSequence<Void, Never> & Sendable { signalFeeds.make() }
