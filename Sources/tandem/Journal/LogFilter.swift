@@ -43,7 +43,7 @@ struct LogFilter {
         init(whole name: String) { self.name = name }
     }
 
-    /// Whether the filter selects changes, which excludes installations of models.
+    /// Whether the filter selects changes, and so excludes model installations.
     private var asksForChanges: Bool {
         !entities.isEmpty || !objects.isEmpty || !properties.isEmpty
     }

@@ -15,7 +15,7 @@ struct DiskUsage {
         case spare
         /// A copy of the torn tail that a recovery cut off.
         case copy
-        /// A file of LMDB.
+        /// An LMDB file.
         case store
         /// A file that an interrupted operation left behind; it can be removed.
         case leftover

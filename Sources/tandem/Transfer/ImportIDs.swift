@@ -30,7 +30,7 @@ final class ImportIDs {
     private var file: (any File)?
     private var end: UInt64 = 0
     private(set) var numbers: [FileID: ObjectNumber] = [:]
-    /// Whether an earlier attempt left the file.
+    /// Whether an earlier attempt created the file.
     private(set) var isResumed = false
 
     /// Opens the import's file if it exists; throws ``CommandFailure`` if it belongs to another
