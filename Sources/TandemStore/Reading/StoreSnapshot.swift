@@ -4,7 +4,7 @@ package import TandemModel
 ///
 /// A snapshot reads in an LMDB read transaction of its own, and does not use the writer's caches.
 /// It may be passed to another thread; the former thread must not use it afterwards. LMDB does not
-/// reuse the pages of a snapshot until ``end()``, so keep a snapshot for seconds at most. End it
+/// reuse the pages of a snapshot until ``end()``, so keep a snapshot for a few seconds at most. End it
 /// before the store is closed.
 ///
 ///     let snapshot = try store.snapshot()
