@@ -12,7 +12,7 @@ package import TandemModel
 ///   which the first access after a checkpoint begins.
 /// - ``checkpointPosition``: the last durable transaction.
 ///
-/// The store is a façade: each table is written by a type of its own, which owns the state.
+/// The store is a façade: each table is written by its own type, which owns the state.
 package final class Store: StoreView {
     /// The last transaction that is durable in LMDB.
     package private(set) var checkpointPosition: UInt64 = 0
