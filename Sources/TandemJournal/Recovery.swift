@@ -71,7 +71,7 @@ struct Recovery {
             window: readsAll ? SegmentFile.recoveryWindow : SegmentFile.readerWindow)
     }
 
-    /// Checks that each segment continues the previous one; returns the last one, opened.
+    /// Checks that each segment continues the previous one; returns the last one, which stays open.
     private mutating func walkSealed(_ segments: [UInt64]) throws(JournalError) -> SegmentFile {
         let isFull = place.options.verification == .full
         var segment = try open(

@@ -100,7 +100,7 @@ final class SegmentMaker {
         try accept(fill)
     }
 
-    /// Waits for the thread, if one runs, and records its result.
+    /// Waits for the thread, if one is running, and records its result.
     private func join() {
         guard case .making(let thread, let fill) = state else { return }
         fill.hurry()

@@ -294,7 +294,8 @@ struct SalvagedCopy {
 
     /// A step of making the copy.
     ///
-    /// Each step runs in its own process, because a damaged file may kill it with SIGBUS or SIGSEGV.
+    /// Each step runs in its own process, because a damaged file may kill it with SIGBUS or
+    /// SIGSEGV.
     enum Step: String, ExpressibleByArgument {
         /// Copies the whole store and repairs the copy.
         case whole
