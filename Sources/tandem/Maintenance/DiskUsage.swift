@@ -56,7 +56,7 @@ struct DiskUsage {
         }
     }
 
-    /// Returns the bytes of all files of a kind, or of all kinds.
+    /// Returns the total size in bytes of the files of a kind, or of all files.
     func bytes(_ kind: Kind? = nil) -> UInt64 {
         files.reduce(0) { sum, file in
             kind == nil || kind == file.kind ? sum + file.bytes : sum

@@ -105,7 +105,7 @@ final class ImportIDs {
         end += UInt64(bytes.count)
     }
 
-    /// Removes the file if this attempt created it, after the attempt inserted no row.
+    /// Removes the file if this attempt created it; call it only if the attempt inserted no row.
     func discard() throws {
         guard !isResumed else { return }
         try remove()
