@@ -210,7 +210,7 @@ struct BatchIterator {
     private mutating func ended(
         _ segment: SegmentFile, _ following: UInt64?, _ position: inout UInt64
     ) throws(JournalError) -> Step {
-        // If the last segment is empty, a new epoch replaces its file by one of the same name.
+        // If the last segment is empty, a new epoch replaces its file with one of the same name.
         if offset == UInt64(SegmentFormat.headerBytes), !reopened {
             reopened = true
             self.segment = nil

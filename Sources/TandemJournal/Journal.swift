@@ -127,7 +127,7 @@ public final class Journal: ChangeLog {
     /// `noSpace`.
     public var spareFailure: JournalError? { maker.failure.map(JournalError.noSpace) }
 
-    /// Begins a segment with the epoch incremented; durable on return.
+    /// Begins a segment with an incremented epoch; durable on return.
     public func beginEpoch() throws(JournalError) {
         if let failure { throw failure }
         var next = identity
@@ -178,7 +178,7 @@ public final class Journal: ChangeLog {
 
     /// Closes the files and releases the lock; later appends throw `closed`.
     ///
-    /// With relaxed durability all batches are flushed first.
+    /// With relaxed durability, all batches are flushed first.
     public func close() throws(JournalError) {
         guard failure?.code != .closed else { return }
         maker.discard()

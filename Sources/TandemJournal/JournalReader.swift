@@ -3,9 +3,9 @@ public import TandemIO
 /// A reader of a journal's directory that needs no lock and changes nothing.
 ///
 /// A reader works with or without a running writer. Damage is reported as a gap, and reading
-/// continues after it; the caller decides what a gap means. At the tail ``next()`` returns nil, and
-/// later calls return newly appended entries. Bound to one thread; any number of readers may share
-/// an index.
+/// continues after it; the caller decides what a gap means. At the tail, ``next()`` returns nil,
+/// and later calls return newly appended entries. Bound to one thread; any number of readers may
+/// share an index.
 ///
 /// Without a ``CommittedTail``, a reader alongside a running writer may return a batch that is
 /// written but not yet flushed. Such entries are suitable for display only.

@@ -23,7 +23,7 @@ struct RecoveredLog {
 /// 3. In the last segment, the bytes after the last whole batch are a torn batch, and are cut off.
 ///    If a later batch is whole, however, an acknowledged batch is damaged.
 /// 4. The last remaining batch is written again and flushed, because the page cache may hold data
-///    that a failed flush did not bring to the disk. After relaxed durability the whole last
+///    that a failed flush did not write to the disk. After relaxed durability, the whole last
 ///    segment is written again. For the same reason, everything ever cut off the last segment is
 ///    cut off again.
 /// 5. A damaged log is rejected, and nothing is changed.
@@ -71,7 +71,7 @@ struct Recovery {
             window: readsAll ? SegmentFile.recoveryWindow : SegmentFile.readerWindow)
     }
 
-    /// Checks that each segment continues the previous one; returns the last one, opened.
+    /// Checks that each segment continues the previous one; returns the last one, which stays open.
     private mutating func walkSealed(_ segments: [UInt64]) throws(JournalError) -> SegmentFile {
         let isFull = place.options.verification == .full
         var segment = try open(

@@ -7,7 +7,7 @@
 ///   ``keepSeconds``, *and* no registered consumer and no connected session still needs it;
 /// - if the journal is larger than ``capBytes``; readers that still need the segment are expired.
 ///
-/// Without bounds everything is kept, and the store can be rebuilt from the journal alone.
+/// Without bounds, everything is kept, and the store can be rebuilt from the journal alone.
 ///
 ///     RetentionPolicy(keepBytes: 1 << 30, keepSeconds: 30 * 86_400, capBytes: 8 << 30)
 public struct RetentionPolicy: Hashable, Sendable {
@@ -18,7 +18,7 @@ public struct RetentionPolicy: Hashable, Sendable {
     /// The size in bytes above which the oldest segments are always removed; nil for no cap.
     public var capBytes: UInt64?
 
-    /// Creates a policy of up to three bounds.
+    /// Creates a policy with up to three bounds.
     public init(keepBytes: UInt64? = nil, keepSeconds: UInt64? = nil, capBytes: UInt64? = nil) {
         self.keepBytes = keepBytes
         self.keepSeconds = keepSeconds
@@ -58,7 +58,7 @@ package struct RetentionState {
 
 /// The segments that are to be removed.
 package struct RetentionPlan: Hashable {
-    /// The upper bound, exclusive: segments that end below this position are removed.
+    /// The exclusive upper bound: segments that end below this position are removed.
     package var trimBelow: UInt64
     /// The number of segments to remove.
     package var segments: Int

@@ -35,10 +35,9 @@ struct TornTail {
         return path
     }
 
-    /// Fills the ranges that earlier recoveries cut after `end` with zeros again, durably on
-    /// return.
+    /// Erases again the ranges after `end` that earlier recoveries cut off, durably on return.
     ///
-    /// A recovery may have failed while flushing its zeros. In that case the page cache has the
+    /// A recovery may have failed while flushing its zeros. In that case, the page cache has the
     /// zeros, but the disk may still have the torn batch, and no later flush would write the zeros.
     /// Each cut has a copy, which is durable before anything is erased, so the copies determine the
     /// ranges.

@@ -3,7 +3,7 @@
 /// A segment is selected if it exceeds any bound. The selection ends at the first segment that
 /// exceeds none, and never includes the last segment.
 package struct Vacuum: Hashable, Sendable {
-    /// The size, in bytes, to which the journal is to shrink.
+    /// The size, in bytes, to which the journal should shrink.
     package var keepBytes: UInt64?
     /// The age in seconds above which segments are selected, measured by their last transaction.
     package var keepSeconds: UInt64?

@@ -5,7 +5,7 @@ import TandemJournal
 import TandemStore
 import TandemWire
 
-/// The admin command; each verb has a file of its own.
+/// The admin command; each verb has its own file.
 ///
 /// Exit codes: 0 done, 1 found a problem, 2 usage, 3 no daemon answers, 4 denied, 5 history
 /// expired.

@@ -2,7 +2,7 @@ import ArgumentParser
 import Tandem
 import TandemIO
 
-/// `worldcup final`: prints the table, read by a fresh fetch.
+/// `worldcup final`: fetches the table and prints it once.
 struct Final: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Print the table once, read by a fresh fetch.")

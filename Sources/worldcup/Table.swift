@@ -44,7 +44,7 @@ struct Table: AsyncParsableCommand {
         var position: Position?
     }
 
-    /// Waits until the table is to stop; returns nil if standard input ended without a position.
+    /// Waits until the table should stop; returns nil if standard input ended without a position.
     @MainActor private func stop(_ table: LiveTable) async throws -> Stop? {
         if once { return Stop() }
         if let until { return Stop(position: try .parse(until)) }

@@ -14,7 +14,7 @@ package struct IndexCheck {
     /// Returns the problem found in a segment's index, or nil if there is none.
     ///
     /// The segment begins at `first` and is sealed by the one at `next`. The result is a sentence
-    /// without a full stop, and also nil if the segment has no index.
+    /// without a full stop; it is also nil if the segment has no index.
     ///
     /// Reads every page of the index. With `reading`, the index is also rebuilt and compared, which
     /// reads the whole segment. Nothing is compared if the segment itself is damaged.

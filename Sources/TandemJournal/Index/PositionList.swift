@@ -88,7 +88,7 @@ struct IndexDamage: Error, Hashable, CustomStringConvertible {
 struct PositionCursor {
     private var bytes: PagedBytes.Cursor
     private let end: UInt64
-    /// The upper bound of the positions in the list, exclusive.
+    /// The exclusive upper bound of the positions in the list.
     private let limit: UInt64
     private var base: UInt64
     private var run: ClosedRange<UInt64>?

@@ -13,8 +13,8 @@ public struct IndexingState: Hashable, Sendable {
 
 /// Builds an index for every sealed segment that has none, one at a time.
 ///
-/// On the real file system a thread builds the indexes, and ends when all are complete. Its pauses
-/// are as long as its work, and appends never wait for it. On other file systems the indexes are
+/// On the real file system, a thread builds the indexes, and ends when all are complete. Its pauses
+/// are as long as its work, and appends never wait for it. On other file systems, the indexes are
 /// built immediately. A failure does not affect the journal: the segment is read without an index.
 final class SegmentIndexer {
     private let directory: String

@@ -3,7 +3,7 @@ import TandemIO
 /// Creates the next segment, filled with zeros, before it is needed.
 ///
 /// A write into existing zeros changes no metadata, so its flush is a single write. A full disk is
-/// detected before a batch is accepted. On the real file system a thread creates the file, at a
+/// detected before a batch is accepted. On the real file system, a thread creates the file, at a
 /// pace that leaves half of the disk's time for appends (see ``SegmentFill``). A failure does not
 /// affect the log: the spare is removed and created again later.
 final class SegmentMaker {
@@ -47,7 +47,8 @@ final class SegmentMaker {
     /// renames.
     ///
     /// Waits for the thread, or creates the file immediately if no thread is running. After a
-    /// failure, however, a thread tries again, and the failure is thrown until it has succeeded.
+    /// failure, however, a thread tries again, and the failure is thrown until an attempt
+    /// has succeeded.
     func claim(bytes: Int) throws(IOError) -> String {
         join()
         assert(isIdle || failure == nil, "A spare that is ready has no failure.")
@@ -99,7 +100,7 @@ final class SegmentMaker {
         try accept(fill)
     }
 
-    /// Waits for the thread, if one runs, and records its result.
+    /// Waits for the thread, if one is running, and records its result.
     private func join() {
         guard case .making(let thread, let fill) = state else { return }
         fill.hurry()

@@ -7,7 +7,7 @@ final class ModelTable {
     /// The stamp of the Unicode tables with which derived texts were folded.
     ///
     /// Rows contain the derived values that their transactions wrote. After an update to other
-    /// tables, the daemon folds the texts again in transactions of its own.
+    /// Unicode tables, the daemon folds the texts again in separate transactions.
     let folding: StoreStamp
 
     init(_ meta: LMDBTable, _ options: StoreOptions) {

@@ -4,7 +4,7 @@ package import TandemModel
 ///
 /// A store is bound to one thread, the committer's. Its LMDB write transaction stays open:
 /// ``apply(_:)`` writes to it, reads see it, and ``checkpoint()`` commits it. Uncommitted
-/// transactions are in the journal: after a crash the store is at its last checkpoint, and the
+/// transactions are in the journal: after a crash, the store is at its last checkpoint, and the
 /// journal's tail is applied again. Other threads read a ``snapshot()``.
 ///
 /// State:
@@ -12,7 +12,7 @@ package import TandemModel
 ///   which the first access after a checkpoint begins.
 /// - ``checkpointPosition``: the last durable transaction.
 ///
-/// The store is a façade: each table is written by a type of its own, which owns the state.
+/// The store is a façade: each table is written by its own type, which owns the state.
 package final class Store: StoreView {
     /// The last transaction that is durable in LMDB.
     package private(set) var checkpointPosition: UInt64 = 0
@@ -417,9 +417,10 @@ package final class Store: StoreView {
     /// The maximum size of the store in bytes, without free pages.
     package var quotaBytes: Int { space.quotaBytes }
 
-    /// The used part of the quota in bytes; above three quarters of the quota, without free pages.
+    /// The part of the quota in use, in bytes.
     ///
-    /// The number includes an estimate of the writes since the last checkpoint, usually too high.
+    /// Free pages are subtracted only if more than three quarters of the quota are in use. The
+    /// number includes an estimate of the writes since the last checkpoint, usually too high.
     package var quotaUsedBytes: Int { space.usedBytes(pending) }
 
     /// The size of the file up to its last used page, in bytes, free pages included.
@@ -455,7 +456,7 @@ package final class Store: StoreView {
 
     /// Reserves disk space for a checkpoint; throws `noSpace` with nothing changed.
     ///
-    /// The reserved size is an estimate. In rare cases a checkpoint still finds the disk full, and
+    /// The reserved size is an estimate. In rare cases, a checkpoint still finds the disk full, and
     /// has to be repeated from the journal.
     package func reserveRoom() throws(StoreError) {
         guard openTransaction != nil else { return }

@@ -5,7 +5,7 @@ import TandemModel
 /// The store's file: its atomic creation, and the check of its format.
 ///
 /// LMDB writes the first pages of a new file without a sync, and never syncs the directory entry.
-/// The file is therefore created in a directory of its own, and renamed when it is durable. A power
+/// The file is therefore created in a separate directory, and renamed when it is durable. A power
 /// cut can thus leave neither a partial file that LMDB rejects, nor a file whose log id differs
 /// from the journal's.
 enum StoreFile {

@@ -31,7 +31,7 @@ final class TransactionWriter {
     /// Applies the next transaction, and moves the view to its position.
     ///
     /// Throws `overQuota` if the memory map is full, or `damaged` if the transaction doesn't fit
-    /// the store. After an error the open transaction must be aborted.
+    /// the store. After an error, the open transaction must be aborted.
     func apply(
         _ encoded: EncodedTransaction, to view: StoreView, _ open: LMDBTransaction
     ) throws(StoreError) {

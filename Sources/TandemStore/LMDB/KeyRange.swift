@@ -2,9 +2,9 @@ import TandemIO
 
 /// A half-open range of keys in a table.
 struct KeyRange: Hashable {
-    /// The lower bound, inclusive.
+    /// The inclusive lower bound.
     var lower: [UInt8]
-    /// The upper bound, exclusive; nil for the end of the table.
+    /// The exclusive upper bound; nil for the end of the table.
     var upper: [UInt8]?
 
     /// Creates a range from its bounds.

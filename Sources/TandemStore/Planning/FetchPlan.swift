@@ -48,7 +48,7 @@ struct FetchPlan {
     /// Whether the candidates are all objects of the entities.
     var isScan: Bool { if case .scan = access { true } else { false } }
 
-    /// Whether the search can end before all candidates were found.
+    /// Whether the search can end before all candidates have been found.
     ///
     /// This is impossible if candidates are collected before they are evaluated.
     var endsEarly: Bool {

@@ -6,10 +6,10 @@ import TandemQuery
 
 /// Objects with their sort keys, as contiguous records in one allocation.
 ///
-/// Keys in arrays would be retained and released in each comparison and each move, which took three
-/// quarters of the time of a fetch of 100,000 objects. A key has a prefix, which is stored once per
-/// group (`GroupedKeys`), and a rest, which is stored here. Records are never removed individually.
-/// Bound to one thread.
+/// Keys in separate arrays would be retained and released in each comparison and each move; that
+/// took three quarters of the time of a fetch of 100,000 objects. A key has a prefix, which is
+/// stored once per group (`GroupedKeys`), and a rest, which is stored here. Records are never
+/// removed individually. Bound to one thread.
 final class SortKeyArena {
     /// The records.
     ///
@@ -30,7 +30,7 @@ final class SortKeyArena {
         return entry
     }
 
-    /// Takes back records that were moved out, with those added since.
+    /// Takes back the records that were moved out, including those added since.
     func restore(_ records: SortKeyRecords) {
         assert(records.count >= self.records.count, "Records are never removed.")
         self.records = records
@@ -83,8 +83,8 @@ struct SortKeyRecords {
         return base + bytes + Self.header
     }
 
-    /// Adds an object whose rest of `count` bytes was written to the space returned by
-    /// ``room(_:)``.
+    /// Adds an object; the caller has written the rest of its key, of `count` bytes, to the space
+    /// returned by ``room(_:)``.
     @inline(__always)
     mutating func append(_ object: ObjectReference, rest count: Int) {
         let record = room(count) - Self.header
@@ -119,7 +119,8 @@ struct SortKeyRecords {
     @inline(__always)
     func next(_ at: Int) -> Int { at + Self.header + length(at) }
 
-    /// Prefetches records from an offset on into the processor's cache, enough for most groups.
+    /// Prefetches the records at and after an offset into the processor's cache, enough for most
+    /// groups.
     func prefetch(_ at: Int) {
         guard let base, at < bytes else { return }
         tandem_prefetch(base + at, min(bytes - at, Self.mostPrefetched))

@@ -2,10 +2,10 @@ package import TandemModel
 
 /// The immutable graph of the last checkpoint, unaffected by later saves.
 ///
-/// A snapshot reads in an LMDB read transaction of its own, and does not use the writer's caches.
-/// It may be passed to another thread; the former thread must not use it afterwards. LMDB does not
-/// reuse the pages of a snapshot until ``end()``, so keep a snapshot for seconds at most. End it
-/// before the store is closed.
+/// A snapshot has its own LMDB read transaction, and does not use the writer's caches. It may be
+/// passed to another thread; the former thread must not use it afterwards. LMDB does not reuse the
+/// pages of a snapshot until ``end()``, so keep a snapshot for a few seconds at most. End it before
+/// the store is closed.
 ///
 ///     let snapshot = try store.snapshot()
 ///     defer { snapshot.end() }

@@ -111,7 +111,7 @@ package final class ReadBudget {
         if readsSinceCheck >= Self.checkInterval { try runCheck(heldBytes) }
     }
 
-    /// The number of members to list at most; one more than the remaining budget, so that exceeding
+    /// The maximum number of members to list; one more than the remaining budget, so that exceeding
     /// it is noticed.
     var membersLeft: Int {
         let (request, isMore) = max(0, min(leftOfRequest, workLeft)).addingReportingOverflow(1)

@@ -2,8 +2,8 @@ package import TandemModel
 
 /// A violation of the protocol in received bytes, or the reason why a message can't be sent.
 ///
-/// After a violation in received bytes the connection is unusable: report it to the peer
-/// (``tandemError``) and close the connection.
+/// After a violation in received bytes, the connection is unusable: report the violation to the
+/// peer (``tandemError``) and close the connection.
 package struct WireError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The kind of violation.
     package enum Code: String, Hashable, Sendable, CaseIterable {

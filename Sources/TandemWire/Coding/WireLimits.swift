@@ -6,7 +6,7 @@ package import TandemModel
 /// controllers, and with smaller frames and messages; its welcome names them (``SessionLimits``). A
 /// client that exceeds a limit gets an error or is disconnected; nothing is dropped silently.
 package enum WireLimits {
-    /// The protocol version of this build; it changes with every change of a message's format.
+    /// The protocol version of this build; it changes whenever a message's format changes.
     package static let protocolVersion: UInt16 = 3
     /// The largest payload of a frame in bytes: a peer buffers at most this much before the next
     /// header.
@@ -21,14 +21,15 @@ package enum WireLimits {
     package static let helloBytes = 4 << 20
     /// The largest message from daemon to client in bytes; protects a client from damaged lengths.
     package static let daemonMessageBytes = 1 << 30
-    /// The largest number of requests in flight per connection.
+    /// The default for the largest number of requests in flight per connection.
     package static let requestsInFlight = 64
     /// The number of unprocessed bytes above which a connection is no longer read.
     package static let inboundQueueBytes = 4 << 20
     /// The time allowed from the connection to the hello, and from the hello to the welcome, in
     /// milliseconds.
     package static let handshakeMilliseconds: Int64 = 5_000
-    /// The largest number of open controllers per connection, and of items in one verdict request.
+    /// The default for the largest number of open controllers per connection, and of items in one
+    /// verdict request.
     package static let controllers = 256
     /// The largest number of items in one verdict request, whatever the daemon's configuration.
     package static let verdictItems = 4_096

@@ -4,8 +4,8 @@ package import TandemModel
 ///
 /// The owner reports events and carries out the returned actions. The machine checks the order of
 /// messages and the requests in flight. It also holds the session's cursor, which every push names
-/// as its predecessor. The owner has to push every transaction up to an answer's position before
-/// the answer. <doc:Protocol> has the table of states.
+/// as its predecessor. Before an answer, the owner has to push every transaction up to
+/// the answer's position. <doc:Protocol> has the table of states.
 package struct DaemonSessionStateMachine: Hashable, Sendable {
     /// The state of the session.
     package enum State: Hashable, Sendable {

@@ -67,7 +67,7 @@ package struct ConsumerRequest: WireCodable {
 
 /// The answer to ``ConsumerRequest``.
 package struct ConsumerAnswer: WireCodable {
-    /// The consumer's last acknowledged position, also after its removal; nil if there was no
+    /// The consumer's last acknowledged position, even after its removal; nil if there was no
     /// consumer to remove.
     package var acknowledged: UInt64?
 

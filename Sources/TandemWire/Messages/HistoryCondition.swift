@@ -22,7 +22,7 @@ package struct HistoryCondition: WireCodable {
     package var modelVersion: UInt16
     /// The earliest time of the save, in microseconds since 1970.
     package var since: Int64?
-    /// The end of the time range, exclusive, in microseconds since 1970.
+    /// The exclusive end of the time range, in microseconds since 1970.
     package var until: Int64?
     /// Whether only installed models are requested; otherwise they are returned along with the
     /// matching transactions.

@@ -8,7 +8,7 @@ package struct Read: WireCodable {
     package var members: [MemberRequest]
     /// The version of the model to which the slots of `members` belong; ignored without members.
     ///
-    /// In another model the slots would refer to other relationships, so the daemon answers
+    /// In another model, the slots would refer to other relationships, so the daemon answers
     /// `schemaMismatch`.
     package var modelVersion: UInt16
     /// The entities added to the session's interests at or below the answer's position.

@@ -15,7 +15,7 @@ package struct SaveRequest: WireCodable {
     package var policy: MergePolicy
     /// The version of the model to which the slots and tags of the operations belong.
     ///
-    /// In another model the slots and tags would refer to other properties. The daemon therefore
+    /// In another model, the slots and tags would refer to other properties. The daemon therefore
     /// refuses the save with `schemaMismatch`, unless it is a retry of a save that was written. No
     /// model has version 0, so every store refuses it.
     package var modelVersion: UInt16

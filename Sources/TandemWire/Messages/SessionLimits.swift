@@ -2,9 +2,9 @@ package import TandemModel
 
 /// The limits that a client has to observe; part of the welcome.
 ///
-/// A daemon may be configured to accept less than ``WireLimits`` allows, but never larger frames or
-/// messages. A request that exceeds a limit is refused with `limitExceeded`; a frame or message
-/// that is too large closes the connection.
+/// A daemon may be configured with limits other than those of ``WireLimits``, but never with larger
+/// frames or messages. A request that exceeds a limit is refused with `limitExceeded`; a frame or
+/// message that is too large closes the connection.
 package struct SessionLimits: WireCodable {
     /// The largest payload of a frame from the client, in bytes.
     package var frameBytes: Int

@@ -6,7 +6,7 @@ package import TandemModel
 /// A segment is selected if it exceeds any of the bounds. Without `isForced`, segments that a
 /// consumer, a client or a pin needs are kept.
 package struct VacuumRequest: WireCodable {
-    /// The size in bytes to which the journal is to shrink; nil for no bound.
+    /// The size in bytes to which the journal should shrink; nil for no bound.
     package var keepBytes: UInt64?
     /// The age in seconds above which segments are selected, measured by their last transaction;
     /// nil for no bound.

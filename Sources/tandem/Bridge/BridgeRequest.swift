@@ -40,7 +40,7 @@ struct BridgeRequest {
         try typed(key, "true or false") { $0.bool }
     }
 
-    /// Returns the value of a key as a whole number that is not negative.
+    /// Returns the value of a key as a non-negative integer.
     func count(_ key: String) throws(TandemError) -> Int? {
         try typed(key, "a whole number that is not negative") { json in
             json.int.flatMap { $0 < 0 ? nil : Int(exactly: $0) }

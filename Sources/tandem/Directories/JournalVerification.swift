@@ -166,7 +166,7 @@ final class JournalVerification {
         }
     }
 
-    /// Returns the offset of the first byte that is not zero, or nil if there is none.
+    /// Returns the offset of the first non-zero byte, or nil if there is none.
     private static func firstNonZeroOffset(of file: any File, from start: UInt64) throws -> UInt64?
     {
         var offset = start

@@ -31,7 +31,7 @@ struct StoreDirectory: ParsableArguments {
 
     /// The store and journal in the directory.
     var folder: StoreFolder { StoreFolder(path) }
-    /// The directory of LMDB's files.
+    /// The directory of the LMDB files.
     var store: String { folder.store }
     /// The directory of the segments.
     var journal: String { folder.journal }

@@ -9,7 +9,7 @@ struct StoreFolder {
 
     init(_ path: String) { self.path = path }
 
-    /// The directory of LMDB's files.
+    /// The directory of the LMDB files.
     var store: String { path + "/store" }
     /// The directory of the segments.
     var journal: String { path + "/journal" }

@@ -4,8 +4,8 @@ import TandemIO
 
 /// A filter for transactions and their changes.
 ///
-/// The daemon evaluates the conditions of ``HistoryFilter``, so that it does not send other
-/// transactions. The filter evaluates all conditions again, so that the result is the same for a
+/// The daemon evaluates the conditions of ``HistoryFilter``, and sends only transactions that
+/// satisfy them. The filter evaluates all conditions again, so that the result is the same for a
 /// directory and for a daemon.
 struct LogFilter {
     /// Only changes to objects of these entities and their subentities; other changes are removed.
@@ -43,7 +43,7 @@ struct LogFilter {
         init(whole name: String) { self.name = name }
     }
 
-    /// Whether the filter selects changes, which excludes installations of models.
+    /// Whether the filter selects changes, and so excludes model installations.
     private var asksForChanges: Bool {
         !entities.isEmpty || !objects.isEmpty || !properties.isEmpty
     }
@@ -107,7 +107,7 @@ struct LogFilter {
 
     // MARK: The daemon's filter
 
-    /// Returns the filter for a daemon with a model.
+    /// Returns the filter for a daemon that has the given model.
     ///
     /// Throws `unknownEntity` or `unknownProperty` if the model lacks one of the names.
     func request(_ model: CompiledModel) throws -> HistoryFilter {

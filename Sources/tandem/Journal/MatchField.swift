@@ -47,8 +47,8 @@ enum MatchField: String, CaseIterable {
         }
     }
 
-    /// Returns the reason why no transaction, whatever its model, can have a value; nil if some
-    /// transaction can.
+    /// Returns the reason why no transaction can have a value, whatever its model; nil if a
+    /// transaction can have it.
     func refusal(of value: String) -> String? {
         switch self {
         case .op:

@@ -54,7 +54,7 @@ struct ConsumerName: ParsableArguments {
             throw CommandFailure.notAPosition(text)
         }
         let end = try container.end()
-        // The daemon rejects a position of another log, with an error of its own.
+        // The daemon rejects a position of another log with its own error.
         if let position, !position.isComparable(with: end) { return position }
         if !mayBeAhead { try CommandFailure.checkReached(number, end.number) }
         return end.at(number)

@@ -15,7 +15,7 @@ struct DiskUsage {
         case spare
         /// A copy of the torn tail that a recovery cut off.
         case copy
-        /// A file of LMDB.
+        /// An LMDB file.
         case store
         /// A file that an interrupted operation left behind; it can be removed.
         case leftover
@@ -56,7 +56,7 @@ struct DiskUsage {
         }
     }
 
-    /// Returns the bytes of all files of a kind, or of all kinds.
+    /// Returns the total size in bytes of the files of a kind, or of all files.
     func bytes(_ kind: Kind? = nil) -> UInt64 {
         files.reduce(0) { sum, file in
             kind == nil || kind == file.kind ? sum + file.bytes : sum

@@ -294,7 +294,7 @@ struct SalvagedCopy {
 
     /// A step of making the copy.
     ///
-    /// Each step runs in a process of its own, because a damaged file may kill it with SIGBUS or
+    /// Each step runs in its own process, because a damaged file may kill it with SIGBUS or
     /// SIGSEGV.
     enum Step: String, ExpressibleByArgument {
         /// Copies the whole store and repairs the copy.
@@ -347,7 +347,7 @@ struct SalvagedCopy {
         return lines
     }
 
-    /// Runs a step in a process of its own, and returns the lines that it printed.
+    /// Runs a step in a child process, and returns the lines that it printed.
     private func runInChild(_ step: Step, _ table: StoreTable? = nil) throws -> [String] {
         let child = try ChildProcess.start(
             "/proc/self/exe",
@@ -420,7 +420,7 @@ struct SalvagedCopy {
         }
     }
 
-    /// Reads the last rows of objects, and the contents of long values, from the journal up to a
+    /// Reads each object's last row, and the contents of long values, from the journal up to a
     /// position.
     private func parts(
         of objects: Set<ObjectReference>, _ contents: Set<[UInt8]>, through last: UInt64

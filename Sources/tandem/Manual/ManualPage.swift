@@ -57,7 +57,7 @@ struct ManualPage {
         (list?.array ?? []).filter { $0["shouldDisplay"] != .bool(false) }
     }
 
-    /// Returns a sentence without its initial capital and full stop, as usual in the section NAME.
+    /// Returns a sentence without its initial capital and full stop, as is usual in section NAME.
     private static func sentence(_ text: String) -> String {
         let words = text.hasSuffix(".") ? text.dropLast() : text[...]
         return words.prefix(1).lowercased() + words.dropFirst()

@@ -4,11 +4,11 @@ import Tandem
 ///
 /// The initialiser only reads its arguments, so that each rule can be tested without a daemon.
 struct Health {
-    /// The thresholds from which a value counts as a problem.
+    /// The thresholds at which a value counts as a problem.
     struct Thresholds {
-        /// The used percentage of the store's quota.
+        /// The percentage of the store's quota in use.
         var mapPercent = 80
-        /// The used percentage of the journal's cap, if a reader needs the oldest tenth of the
+        /// The percentage of the journal's cap in use, if a reader needs the oldest tenth of the
         /// journal.
         var journalPercent = 90
         /// The lag of a client or consumer, in positions.

@@ -8,7 +8,7 @@ struct UniformFailures {
     private let name: String
     private var reason: String?
     private(set) var count = 0
-    /// Whether the check can no longer end the import, so that further rows are ignored.
+    /// Whether the check can no longer end the import, because it ignores further rows.
     private(set) var isDisabled: Bool
 
     /// Creates the check for the rows of a file or entity; with `keepsGoing`, the check never ends

@@ -32,7 +32,7 @@ struct UniqueKey: Hashable {
         return .object(Dictionary(uniqueKeysWithValues: pairs))
     }
 
-    /// Returns the constraints of an entity over attributes that can be set.
+    /// Returns the uniqueness constraints of an entity that contain only settable attributes.
     static func constraints(of entity: CompiledEntity) -> [CompiledIndex] {
         entity.uniqueness.filter { constraint in
             constraint.slots.allSatisfy {

@@ -8,7 +8,7 @@ enum LineCount: Equatable {
     /// The number that `-n` without a value means.
     static let defaultCount = 10
 
-    /// Parses `all` or a number that is not negative.
+    /// Parses `all` or a non-negative number.
     init?(argument: String) {
         if argument == "all" {
             self = .all

@@ -30,7 +30,7 @@ final class ImportIDs {
     private var file: (any File)?
     private var end: UInt64 = 0
     private(set) var numbers: [FileID: ObjectNumber] = [:]
-    /// Whether an earlier attempt left the file.
+    /// Whether an earlier attempt created the file.
     private(set) var isResumed = false
 
     /// Opens the import's file if it exists; throws ``CommandFailure`` if it belongs to another
@@ -105,7 +105,7 @@ final class ImportIDs {
         end += UInt64(bytes.count)
     }
 
-    /// Removes the file if this attempt created it, after the attempt inserted no row.
+    /// Removes the file if this attempt created it; call it only if the attempt inserted no row.
     func discard() throws {
         guard !isResumed else { return }
         try remove()

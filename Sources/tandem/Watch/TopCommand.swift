@@ -119,7 +119,7 @@ struct TopScreen {
         let lines = frame.lines(
             style: style, width: size.columns, height: size.rows - 1, silence: silence)
         let screen = lines.map { PlainSymbols.shown($0) + "\u{1b}[K\r\n" }.joined()
-        // After a change of width the old frame may fill more lines, so the rest is cleared.
+        // After a change of width, the old frame may fill more lines, so the rest is cleared.
         let text = "\u{1b}[H" + screen + "\u{1b}[J"
         guard text != written else { return }
         written = text

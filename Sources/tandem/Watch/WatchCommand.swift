@@ -84,7 +84,7 @@ struct WatchRequest: Sendable {
     /// The properties to print; nil for all.
     let properties: Set<String>?
 
-    /// Throws ``CommandFailure`` or `unknownEntity` if the model lacks a name.
+    /// Throws ``CommandFailure`` or `unknownEntity` if a name in the options is not in the model.
     init(_ options: WatchCommand, _ model: CompiledModel) throws {
         guard let entity = model.entity(named: options.entity) else {
             throw model.unknownEntity(options.entity)

@@ -61,7 +61,8 @@ struct WatchScreen {
         }
     }
 
-    /// Returns the index of the first visible line: 0, or one that centres the changed line.
+    /// Returns the index of the first visible line: 0, or the one that centres the
+    /// changed line.
     static func start(of room: Int, in count: Int, showing changed: Int?) -> Int {
         guard let changed, changed >= room else { return 0 }
         return min(max(0, changed - room / 2), count - room)

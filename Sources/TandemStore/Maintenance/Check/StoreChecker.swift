@@ -2,7 +2,7 @@ import TandemModel
 
 /// Scans every table of a store, and compares its contents with the rows.
 ///
-/// Each table is scanned once, in key order, by a checker of its own. The scan of `rows` checks
+/// Each table is scanned once, in key order, by its own checker. The scan of `rows` checks
 /// that everything derived from a row exists. The other scans check that their entries derive from
 /// a row. Memory: one count for each blob, and a bounded number of findings.
 struct StoreChecker {
