@@ -46,7 +46,7 @@ struct Recovery {
         _ segments: [UInt64], appliedPosition: UInt64?
     ) throws(JournalError) -> RecoveredLog {
         assert(!segments.isEmpty, "A log to recover has at least one segment.")
-        let last = try walkSealed(segments)
+        let last = try checkSegments(segments)
         assert(
             sealed.count == segments.count - 1 && last.header.firstPosition == segments.last,
             "All segments but the last are sealed.")
@@ -72,7 +72,7 @@ struct Recovery {
     }
 
     /// Checks that each segment continues the previous one; returns the last one, which stays open.
-    private mutating func walkSealed(_ segments: [UInt64]) throws(JournalError) -> SegmentFile {
+    private mutating func checkSegments(_ segments: [UInt64]) throws(JournalError) -> SegmentFile {
         let isFull = place.options.verification == .full
         var segment = try open(
             segments[0], segments.count == 1 ? .readWrite : .read,
@@ -85,7 +85,7 @@ struct Recovery {
             let next = try open(first, isLast ? .readWrite : .read, readsAll: isFull || isLast)
             try checkIdentity(next, after: segment.header)
             if isFull {
-                try checkChain(next, after: try walkSealed(segment))
+                try checkChain(next, after: try readSealedSegment(segment))
             } else {
                 try checkEnd(of: segment, before: next)
             }
@@ -167,7 +167,7 @@ struct Recovery {
     }
 
     // Rule 2.
-    private mutating func walkSealed(_ segment: SegmentFile) throws(JournalError) -> Chain {
+    private mutating func readSealedSegment(_ segment: SegmentFile) throws(JournalError) -> Chain {
         let stop = try walk(segment)
         if let problem = stop.problem {
             throw .damaged(segment.path, at: stop.offset, problem)

@@ -18,7 +18,7 @@ final class DiskFile {
     private var pending: [(number: Int, change: Change)] = []
     /// The sectors that were synced individually, with the number up to which pending writes are
     /// durable there.
-    private var settled: [Int: Int] = [:]
+    private var individuallySynced: [Int: Int] = [:]
 
     init(_ bytes: [UInt8] = []) {
         durable = bytes
@@ -45,7 +45,7 @@ final class DiskFile {
     func sync() {
         durable = content
         pending.removeAll()
-        settled.removeAll()
+        individuallySynced.removeAll()
     }
 
     /// Makes only the sectors of a range durable, as a synchronous write does.
@@ -57,7 +57,7 @@ final class DiskFile {
             let end = min(start + Self.sectorBytes, content.count)
             let bytes = Array(content[start..<end])
             Self.apply(.write(offset: start, bytes: bytes), to: &durable)
-            settled[sector] = number
+            individuallySynced[sector] = number
         }
     }
 
@@ -89,7 +89,7 @@ final class DiskFile {
         while start < offset + written.count {
             let sector = start / Self.sectorBytes
             let end = min((sector + 1) * Self.sectorBytes, offset + written.count)
-            if number <= keeps(sector), number > settled[sector] ?? -1 {
+            if number <= keeps(sector), number > individuallySynced[sector] ?? -1 {
                 let piece = Array(written[start - offset..<end - offset])
                 Self.apply(.write(offset: start, bytes: piece), to: &bytes)
             }

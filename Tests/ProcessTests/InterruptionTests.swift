@@ -202,19 +202,19 @@ enum Interruption: String, CaseIterable, Sendable {
     private let context: ManagedObjectContext
     private let controller: FetchedResultsController<ManagedObject>
     private let keeper = Keeper()
-    private let ears = Ears()
+    private let recorder = ObserverRecorder()
     private let observer: ContextObserver
 
     /// The saves and gaps that the observer received.
-    private final class Ears {
+    private final class ObserverRecorder {
         var heard: [UInt64] = []
         var missed: [SaveGap] = []
     }
 
     var changes: Int { keeper.positions.count }
     var problems: [String] { keeper.problems }
-    var heard: [UInt64] { ears.heard }
-    var missed: [SaveGap] { ears.missed }
+    var heard: [UInt64] { recorder.heard }
+    var missed: [SaveGap] { recorder.missed }
 
     init(_ transport: Transport) throws {
         var limits = ClientLimits()
@@ -223,11 +223,11 @@ enum Interruption: String, CaseIterable, Sendable {
         context = container.makeContext(name: "list")
         controller = try Self.controller(context)
         controller.delegate = keeper
-        let ears = ears
+        let recorder = recorder
         observer = try context.observe("Team") { observation in
             switch observation {
-            case .saved(let save): ears.heard.append(save.payload.position.number)
-            case .missed(let missed): ears.missed.append(missed)
+            case .saved(let save): recorder.heard.append(save.payload.position.number)
+            case .missed(let missed): recorder.missed.append(missed)
             case .failed(let error): Issue.record("\(error)")
             }
         }

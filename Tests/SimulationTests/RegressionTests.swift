@@ -13,7 +13,7 @@ import Testing
     func `law 3: a save made under the previous model does not change other properties`(
         seed: UInt64
     ) throws {
-        let violation = try Shrinker.run(World.Plan(seed: seed, looks: false)).violation
+        let violation = try Shrinker.run(World.Plan(seed: seed, readsPast: false)).violation
         #expect(violation == nil, "seed \(seed)")
     }
 
@@ -25,7 +25,7 @@ import Testing
     @Test func `law 3: a save without effect gets the same answer until its outcome is unknown`()
         throws
     {
-        #expect(try Shrinker.run(World.Plan(seed: 437, looks: false)).violation == nil)
+        #expect(try Shrinker.run(World.Plan(seed: 437, readsPast: false)).violation == nil)
     }
 
     /// A client that needs trimmed transactions is expired and starts again.
@@ -36,26 +36,29 @@ import Testing
     )
     func `law 2: a client that needs removed history is expired and restarts`(seed: UInt64) throws {
         #expect(
-            try Shrinker.run(World.Plan(seed: seed, looks: false)).violation == nil, "seed \(seed)")
+            try Shrinker.run(World.Plan(seed: seed, readsPast: false)).violation == nil,
+            "seed \(seed)")
     }
 
     /// Fetches with slices of one object took more rounds than the world allowed.
     @Test(arguments: [722, 941] as [UInt64])
     func `law 7: many fetches with small slices complete`(seed: UInt64) throws {
         #expect(
-            try Shrinker.run(World.Plan(seed: seed, looks: false)).violation == nil, "seed \(seed)")
+            try Shrinker.run(World.Plan(seed: seed, readsPast: false)).violation == nil,
+            "seed \(seed)")
     }
 
     /// Flushing the zeros over a truncated tail failed, and the next power cut brought the torn
     /// batch back into a sealed segment.
     @Test func `law 3: a torn batch that was cut off does not reappear`() throws {
-        #expect(try Shrinker.run(World.Plan(seed: 2032, looks: false)).violation == nil)
+        #expect(try Shrinker.run(World.Plan(seed: 2032, readsPast: false)).violation == nil)
     }
 
     /// The end of a batch changes nothing, but a history without interests includes it.
     @Test(arguments: [2041, 2063] as [UInt64])
     func `law 2: a history without interests is the complete log`(seed: UInt64) throws {
         #expect(
-            try Shrinker.run(World.Plan(seed: seed, looks: false)).violation == nil, "seed \(seed)")
+            try Shrinker.run(World.Plan(seed: seed, readsPast: false)).violation == nil,
+            "seed \(seed)")
     }
 }

@@ -49,7 +49,7 @@ import Testing
         guard Self.seed == nil, Self.worlds >= 20 else { return }
         // The worlds must have reached the interesting states often enough.
         #expect(sum.crashes > 10 && sum.trims > 3 && sum.full > 3, "\(sum)")
-        #expect(sum.batches > 3 && sum.looks > 20 && sum.jobs > 50, "\(sum)")
+        #expect(sum.batches > 3 && sum.pastAnswerCount > 20 && sum.jobs > 50, "\(sum)")
     }
 
     /// Half as many worlds, as each takes longer.

@@ -12,13 +12,13 @@ import Testing
 extension CommitBench {
     /// A request that waits for a snapshot.
     struct Asked {
-        let question: ReadQuestion
+        let question: CompiledRead
         let window: ReadWindow?
         let modelPosition: UInt64
     }
 
     func ask(_ message: ClientMessage) throws -> Asked {
-        let question = try #require(try ReadQuestion(message, in: try model))
+        let question = try #require(try CompiledRead(message, in: try model))
         return Asked(
             question: question, window: ReadWindow(question), modelPosition: store.modelPosition)
     }

@@ -9,7 +9,7 @@ actor LoopWindow {
     private let container: PersistentContainer
     private var context: ManagedObjectContext?
     private var list: FetchedResultsController<ManagedObject>?
-    private var ears: LoopEars?
+    private var counter: ChangeCounter?
 
     init(_ loop: HandMadeLoop, _ container: PersistentContainer) {
         self.loop = loop
@@ -17,9 +17,9 @@ actor LoopWindow {
     }
 
     /// The number of changes that the delegate received.
-    var changes: Int { ears?.changes ?? 0 }
+    var changes: Int { counter?.changes ?? 0 }
     /// Whether the calling thread is the loop's thread, and all changes were received on it.
-    var isOnLoop: Bool { loop.isCurrent && ears?.isOnLoop ?? true }
+    var isOnLoop: Bool { loop.isCurrent && counter?.isOnLoop ?? true }
     var names: [String] { list?.fetchedObjects.map { $0["name"].json.string ?? "" } ?? [] }
     var position: Position? { context?.position }
 
@@ -28,10 +28,10 @@ actor LoopWindow {
         let list = try FetchedResultsController(
             fetchRequest: FetchRequest(entity: "Content", sort: [SortKey("name")]),
             context: context)
-        let ears = LoopEars(loop)
+        let counter = ChangeCounter(loop)
         try list.performFetch()
-        list.delegate = ears
-        (self.context, self.list, self.ears) = (context, list, ears)
+        list.delegate = counter
+        (self.context, self.list, self.counter) = (context, list, counter)
     }
 
     /// Inserts and saves; the loop is blocked meanwhile.
@@ -52,20 +52,20 @@ actor LoopWindow {
 
     /// Makes the delegate save too, when it receives the next change.
     func answerNextChange(with name: String) {
-        ears?.reply = { [weak context] in
+        counter?.reply = { [weak context] in
             guard let context else { return }
             try context.insert(Content.self).name = name
             try context.save()
         }
     }
 
-    var failure: (any Error)? { ears?.failure }
+    var failure: (any Error)? { counter?.failure }
 
     func reach(_ position: Position) async throws { try await context?.reach(position) }
 }
 
 /// A delegate that counts a list's changes and can save when it receives one.
-final class LoopEars: FetchedResultsControllerDelegate {
+final class ChangeCounter: FetchedResultsControllerDelegate {
     private let loop: HandMadeLoop
     private(set) var changes = 0
     private(set) var isOnLoop = true

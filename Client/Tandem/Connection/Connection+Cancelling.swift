@@ -13,7 +13,7 @@ extension Connection {
     ) async -> Result<DaemonMessage, TandemError> {
         guard message.isReadOnly else { return await submit(message, at: position).value() }
         // The cancellation handler would be called as well, but only after the request was sent.
-        guard !Task.isCancelled else { return .failure(.givenUp) }
+        guard !Task.isCancelled else { return .failure(.cancelled) }
         let reply = submit(message, at: position)
         return await reply.valueUnlessCancelled { self.state.withLock { $0.cancel(reply) } }
     }
@@ -26,7 +26,7 @@ extension ReplyPromise {
         await withTaskCancellationHandler {
             await value()
         } onCancel: {
-            resolve(.failure(.givenUp))
+            resolve(.failure(.cancelled))
             cancel()
         }
     }
@@ -34,7 +34,7 @@ extension ReplyPromise {
 
 extension TandemError {
     /// The outcome of a cancelled request; its caller throws `CancellationError` instead.
-    fileprivate static var givenUp: TandemError {
+    fileprivate static var cancelled: TandemError {
         TandemError(.cancelled, "the task was cancelled before the daemon answered")
     }
 }

@@ -316,14 +316,14 @@ extension Connection {
     func lost(_ error: TandemError) {
         let end = deadline(after: limits.connectMilliseconds)
         let attempts = limits.requestAttempts
-        let (event, givenUp) = state.withLock { state -> (ConnectionEvent?, [PendingRequest]) in
+        let (event, failed) = state.withLock { state -> (ConnectionEvent?, [PendingRequest]) in
             let wasReady = state.isReady
             state.loseSocket()
             state.disconnection.lastError = error
-            let givenUp = state.requeue(deadline: end, attempts: attempts)
-            return (wasReady ? self.event(.lost, state) : nil, givenUp)
+            let failed = state.requeue(deadline: end, attempts: attempts)
+            return (wasReady ? self.event(.lost, state) : nil, failed)
         }
-        for request in givenUp { request.lose(tooLate(request, error)) }
+        for request in failed { request.lose(tooLate(request, error)) }
         if let event { payloads.publish(event) }
     }
 

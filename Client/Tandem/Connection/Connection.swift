@@ -146,7 +146,9 @@ final class Connection: Sendable {
     }
 
     /// Whether the thread need not read: no answer is outstanding, and pushes have no listener.
-    private var isQuiet: Bool { state.withLock { $0.expectsNothing } && !payloads.hasReceivers }
+    private var isQuiet: Bool {
+        state.withLock { $0.expectsNothing } && !payloads.hasEventReceivers
+    }
 
     /// Makes the connection's thread read, whether or not a caller waits for an answer.
     func listen() { state.withLock { $0.io.inbound }?.demand() }

@@ -49,7 +49,7 @@ final class ReplyPromise<Value: Sendable>: Sendable {
         } catch {
             return .failure(error)
         }
-        return outcome ?? Self.givenUp
+        return outcome ?? Self.cancelled
     }
 
     /// Suspends the calling task until the promise is resolved.
@@ -64,10 +64,10 @@ final class ReplyPromise<Value: Sendable>: Sendable {
         }
         // Read under the lock: the thread sanitizer does not see the order that a continuation
         // establishes if it is resumed before the task has suspended.
-        return outcome ?? Self.givenUp
+        return outcome ?? Self.cancelled
     }
 
-    private static var givenUp: Outcome {
+    private static var cancelled: Outcome {
         .failure(TandemError(.disconnected, "the request was cancelled"))
     }
 

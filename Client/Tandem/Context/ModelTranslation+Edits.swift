@@ -24,7 +24,7 @@ extension ModelTranslation {
         translateMembers(edits.removed, of: old, in: now, &result, \.removed)
         translateRanks(edits.ranks, of: old, in: now, &result)
         if edits.kind == .insert { setNewDefaults(of: old, in: now, &result.edits) }
-        foldAnew(in: now, &result.edits)
+        recomputeFoldedStrings(in: now, &result.edits)
         // A record without edits must not have a serial.
         if result.edits.isEmpty { result.edits = Edits() }
         return result
@@ -67,7 +67,7 @@ extension ModelTranslation {
     }
 
     /// Computes the folded strings of edited attributes, in the same way as an edit.
-    private func foldAnew(in now: CompiledEntity, _ edits: inout Edits) {
+    private func recomputeFoldedStrings(in now: CompiledEntity, _ edits: inout Edits) {
         for derivation in now.derivations where derivation.kind == .folded {
             // A folded string that the application set is kept, and the save is refused.
             guard edits.values[derivation.slot] == nil,

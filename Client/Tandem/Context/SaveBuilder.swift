@@ -27,14 +27,14 @@ struct SaveBuilder {
         self.declared = declared
         var ordinals: [ObjectNumber: Int] = [:]
         var links = SentLinks(model: model)
-        var hasHints = false
+        var hasMirroredEdits = false
         for record in records {
             switch record.pending.kind {
             case .insert: ordinals[record.reference.number] = ordinals.count
             case .delete:
-                hasHints = hasHints || record.pending.isPredicted
+                hasMirroredEdits = hasMirroredEdits || record.pending.isPredicted
                 continue
-            case .none: hasHints = hasHints || record.pending.values.isEmpty
+            case .none: hasMirroredEdits = hasMirroredEdits || record.pending.values.isEmpty
             }
             if record.pending.hasLinks { links.owners.append(record) }
         }
@@ -42,7 +42,7 @@ struct SaveBuilder {
         self.ordinals = ordinals
         self.links = sent
         self.records =
-            hasHints
+            hasMirroredEdits
             ? records.filter { record in
                 record.pending.kind != .none && !record.pending.isPredicted
                     || !record.pending.values.isEmpty || sent[record.reference.number] != nil

@@ -25,7 +25,9 @@ final class KeyPathRecorder {
         static let itself = Path(names: [])
 
         /// Whether both paths name the same properties; the last one may differ in optionality.
-        func leads(to other: Path) -> Bool { names == other.names && isToMany == other.isToMany }
+        func hasSameProperties(as other: Path) -> Bool {
+            names == other.names && isToMany == other.isToMany
+        }
     }
 
     /// A read of a property of the object at an index on the path.
@@ -72,7 +74,7 @@ final class KeyPathRecorder {
                 let start = recorder.next(type) as? Root
             else { throw unknown(keyPath, "it does not begin at an object") }
             let path = try recorder.path(start[keyPath: keyPath], keyPath)
-            guard found.map({ $0.leads(to: path) }) ?? true else {
+            guard found.map({ $0.hasSameProperties(as: path) }) ?? true else {
                 throw unknown(keyPath, "the properties that it reads depend on values")
             }
             // Only the last sample, null, distinguishes optional declarations from others.

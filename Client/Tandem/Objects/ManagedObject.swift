@@ -160,7 +160,7 @@ open class ManagedObject: Observable {
 
     /// Sets the target of a to-one relationship, and updates the inverse.
     public func setObject(_ object: ManagedObject?, for relationship: String) {
-        if let object, !canLead(to: object) { return }
+        if let object, !canRefer(to: object) { return }
         self[relationship] = object.map { .reference($0.record.reference) } ?? .null
     }
 
@@ -207,7 +207,7 @@ open class ManagedObject: Observable {
     /// which may block. Adding an existing member does nothing.
     public func add(_ member: ManagedObject, to relationship: String) {
         let property = toMany(relationship)
-        guard canLead(to: member), let context = editableContext else { return }
+        guard canRefer(to: member), let context = editableContext else { return }
         check(member.record.reference, property)
         guard property.relationship?.isOrdered == true else {
             return context.editor.add(member.record, to: property.slot, of: record)
@@ -242,7 +242,7 @@ open class ManagedObject: Observable {
         precondition(
             property.relationship?.isOrdered == true,
             "\(entityName).\(relationship) is not ordered; add and remove its members.")
-        let members = members.filter { canLead(to: $0) }
+        let members = members.filter { canRefer(to: $0) }
         for member in members { check(member.record.reference, property) }
         guard let context = editableContext, let slot = loadedMembers(relationship) else { return }
         context.editor.setMembers(members.map(\.record), slot, of: record)
@@ -340,7 +340,7 @@ open class ManagedObject: Observable {
     /// Whether a relationship of this object may refer to `object`; traps if `object` was deleted.
     ///
     /// False if the edit is dropped and the next save has to report it (``UnseenDeletions``).
-    private func canLead(to object: ManagedObject) -> Bool {
+    private func canRefer(to object: ManagedObject) -> Bool {
         checkContext(of: object)
         guard object.record.isDeleted else { return true }
         let context = managedObjectContext

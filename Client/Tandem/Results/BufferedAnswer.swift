@@ -92,25 +92,25 @@ struct CaughtUpAnswer {
 
     /// The rows in any order, without the context's edits.
     var rows: [ResultRow] {
-        var (rows, news) = ([ResultRow](), overrides)
+        var (rows, overridden) = ([ResultRow](), overrides)
         if let (list, verdicts) = buffered.known {
             for verdict in verdicts where collector.isReadable(verdict) {
                 let row = verdict.matches ? verdict.row : nil
-                if news[verdict.object.number] == nil {
-                    news[verdict.object.number] = (verdict.object, row)
+                if overridden[verdict.object.number] == nil {
+                    overridden[verdict.object.number] = (verdict.object, row)
                 }
             }
             rows = list.rows
-            if !news.isEmpty { rows.removeAll { news[$0.number] != nil } }
+            if !overridden.isEmpty { rows.removeAll { overridden[$0.number] != nil } }
         } else {
             rows.reserveCapacity(answer.objects.count)
-            for stored in answer.objects where news[stored.object.number] == nil {
+            for stored in answer.objects where overridden[stored.object.number] == nil {
                 let current = collector.reader.changes[stored.object.number]?.row ?? stored.row
                 if let row = collector.resultRow(stored.object, current) { rows.append(row) }
             }
         }
         return rows
-            + news.values.compactMap { new in
+            + overridden.values.compactMap { new in
                 new.row.flatMap { collector.resultRow(new.object, $0) }
             }
     }
@@ -179,12 +179,14 @@ struct CaughtUpAnswer {
         var versions = RowVersions(answer.versions)
         versions.merge(group.versions)
         if let (list, verdicts) = buffered.known {
-            let news = Set(verdicts.map(\.object.number)).union(overrides.keys)
-            links.adopt(list, without: news, source, reader, versions)
-            let judged = Dictionary(
+            let overridden = Set(verdicts.map(\.object.number)).union(overrides.keys)
+            links.adopt(list, without: overridden, source, reader, versions)
+            let verdictRows = Dictionary(
                 verdicts.map { ($0.object.number, $0.row) }, uniquingKeysWith: { $1 })
-            for number in rows.lazy.map(\.number) where news.contains(number) {
-                guard let row = overrides[number]?.row ?? judged[number] ?? nil else { continue }
+            for number in rows.lazy.map(\.number) where overridden.contains(number) {
+                guard let row = overrides[number]?.row ?? verdictRows[number] ?? nil else {
+                    continue
+                }
                 links.record(number, row, source, reader, versions)
             }
             return links

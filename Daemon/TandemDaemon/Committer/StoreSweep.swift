@@ -20,7 +20,7 @@ struct StoreSweep {
     /// After a trim of the journal, such blobs are unreachable.
     func removeBlobs(below position: UInt64, from store: Store) throws(StoreError) -> Bool {
         guard position > blobsBelow else { return true }
-        let most = DaemonLimits.sweptBlobs
+        let most = DaemonLimits.blobsPerSweep
         return try store.sweepBlobs(below: position, atMost: most) < most
     }
 

@@ -40,7 +40,7 @@ struct Answerer {
 
     /// Returns the answer to a small read, which evaluates a few objects; nil if a reader must
     /// carry out the read.
-    func answerSmallRead(_ question: ReadQuestion) throws -> DaemonMessage? {
+    func answerSmallRead(_ question: CompiledRead) throws -> DaemonMessage? {
         guard question.compilesQuickly else { return nil }
         let window = ReadWindow(question)
         guard try extendWindow(window) else { return nil }
@@ -79,7 +79,7 @@ struct Answerer {
     }
 
     /// Validates a read request, and returns it.
-    func question(_ message: ClientMessage) throws -> ReadQuestion {
+    func question(_ message: ClientMessage) throws -> CompiledRead {
         switch message {
         case .fetch(let fetch), .explain(let fetch):
             try RequestSize(committer).check(fetch)
@@ -93,7 +93,7 @@ struct Answerer {
             try checkPositions(of: request)
         default: preconditionFailure("The message is not a read.")
         }
-        guard let question = try ReadQuestion(message, in: try model) else {
+        guard let question = try CompiledRead(message, in: try model) else {
             preconditionFailure("The message is not a read.")
         }
         return question

@@ -221,7 +221,7 @@ extension DaemonLimits {
     static let checkpointNanoseconds: UInt64 = 25_000_000
     /// The maximum number of blobs that one checkpoint removes, about as many as can be added
     /// before it.
-    static let sweptBlobs = 1_024
+    static let blobsPerSweep = 1_024
     /// The maximum number of reads in progress, or four per reader thread if that is more.
     ///
     /// Only as many of them run concurrently as there are reader threads.

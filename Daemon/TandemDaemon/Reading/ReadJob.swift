@@ -25,7 +25,7 @@ final class ReadJob: @unchecked Sendable {
     /// The purpose of a read.
     enum Purpose {
         /// The answer to a client's request.
-        case answer(ReadQuestion, id: UInt32)
+        case answer(CompiledRead, id: UInt32)
         /// The objects that a batch processes.
         case search(BatchSearch)
     }
@@ -214,8 +214,8 @@ final class ReadJob: @unchecked Sendable {
             Self.passOn(turn, state)
         }
         switch purpose {
-        case .answer(let question, let id):
-            let found = try run.answer(copy == nil ? question : question.compiled(in: run.model))
+        case .answer(let read, let id):
+            let found = try run.answer(copy == nil ? read : read.compiled(in: run.model))
             answer = OutgoingAnswer(found, id, chunkBytes: chunkBytes)
         case .search(let search):
             let found = try search.result(of: run)

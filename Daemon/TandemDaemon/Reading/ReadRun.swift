@@ -40,8 +40,8 @@ struct ReadRun {
     /// Carries out a read request.
     ///
     /// Throws ``TandemError`` and ``StoreError``, and the errors of the check.
-    func answer(_ question: ReadQuestion) throws -> Answer {
-        switch question {
+    func answer(_ read: CompiledRead) throws -> Answer {
+        switch read {
         case .fetch(let fetch, let request):
             let (answer, list) = try fetched(fetch, request, inChunks: true)
             return Answer(message: .fetched(answer), list: list)

@@ -23,11 +23,11 @@ final class ReadWindow {
     private let lastChange: UInt64
 
     /// Creates the window of a request; nil if the request concerns only the view's position.
-    init?(_ question: ReadQuestion) {
-        tags = question.observedTags
-        let at = question.position
+    init?(_ read: CompiledRead) {
+        tags = read.observedTags
+        let at = read.position
         end = at == 0 ? nil : HistoricalGraph(at: at)
-        if case .verdicts(let request) = question {
+        if case .verdicts(let request) = read {
             start = HistoricalGraph(at: request.from)
             position = at == 0 ? request.from : min(request.from, at)
             lastChange = at == 0 ? .max : max(request.from, at)

@@ -169,7 +169,7 @@ struct FetchPlanner {
         case .scan: return 1
         case .unique(let unique): return min(1, Double(unique.keys.count) / max(1, all))
         case .members, .index, .union:
-            return try sample.share { object, row, _ in leads(plan.access, to: object, row) }
+            return try sample.share { object, row, _ in finds(plan.access, to: object, row) }
         case .holders(let member): return try share(of: member.part, sample)
         case .related(let condition, _, _): return try share(of: condition.part, sample)
         }
@@ -187,7 +187,7 @@ struct FetchPlanner {
     /// Returns whether a path finds an object of the sample, judging by the object's own row.
     ///
     /// The result is false for paths over related objects.
-    private func leads(_ path: AccessPath, to object: ObjectReference, _ row: Row) -> Bool {
+    private func finds(_ path: AccessPath, to object: ObjectReference, _ row: Row) -> Bool {
         switch path {
         case .scan: return true
         case .holders, .related: return false
@@ -200,7 +200,7 @@ struct FetchPlanner {
         case .index(let index, let ranges):
             let key = StoreKey.index(index, row, entity(of: object), object.number)
             return ranges.contains { $0.contains(key) }
-        case .union(let parts): return parts.contains { leads($0, to: object, row) }
+        case .union(let parts): return parts.contains { finds($0, to: object, row) }
         }
     }
 

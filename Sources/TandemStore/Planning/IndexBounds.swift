@@ -53,7 +53,7 @@ struct IndexBounds {
                 break
             }
         }
-        let whole = prefixes.flatMap { prefix in spans.map { $0.behind(prefix) } }
+        let whole = prefixes.flatMap { prefix in spans.map { $0.prefixed(with: prefix) } }
         ranges = KeyRange.merged(whole.map { $0.cut(to: Self.longest, &isCut) })
         // Ranges with truncated bounds also contain objects that do not satisfy the constraints.
         if isCut { (met, fixed) = ([], 0) }
@@ -68,7 +68,7 @@ struct IndexBounds {
 
 extension KeyRange {
     /// Returns the range of the keys that consist of `prefix` followed by a key of this range.
-    fileprivate func behind(_ prefix: [UInt8]) -> KeyRange {
+    fileprivate func prefixed(with prefix: [UInt8]) -> KeyRange {
         KeyRange(
             lower: prefix + lower, upper: upper.map { prefix + $0 } ?? KeyRange.successor(prefix))
     }

@@ -69,7 +69,7 @@ struct Blame {
         self.names = names
         let installed = try source.installations().filter { $0.position <= top ?? .max }
         var walk = BlameWalk(property, installed, names)
-        oldest = try history.backwards(through: top) { walk.meet($0) }
+        oldest = try history.backwards(through: top) { walk.process($0) }
         walk.consumeMigrations(after: 0)
         guard walk.hasBegun else {
             throw CommandFailure("no transaction in the journal changed \(object)")

@@ -20,7 +20,7 @@ struct BlameWalk {
     var hasBegun: Bool { origins != nil }
 
     /// Evaluates the next older change; returns false if no earlier change is needed.
-    mutating func meet(_ step: ObjectHistory.Step) -> Bool {
+    mutating func process(_ step: ObjectHistory.Step) -> Bool {
         guard let entity = step.entity, let model = step.entry.model else { return true }
         if origins == nil { begin(step, entity, model) }
         consumeMigrations(after: step.entry.transaction.position)

@@ -57,8 +57,8 @@ struct GlobalOptions: ParsableArguments {
 
 /// The name of a daemon, which is part of its paths.
 enum DaemonName {
-    /// Throws a `ValidationError` if a path that contains the name would lead to a different
-    /// directory; checks TANDEM_NAME if no name is given.
+    /// Throws a `ValidationError` if the name can't be a file name, or is that of a hidden file;
+    /// checks TANDEM_NAME if no name is given.
     static func check(_ given: String?) throws {
         guard let name = given ?? ThisProcess.environment("TANDEM_NAME"),
             name.isEmpty || name.contains("/") || name.hasPrefix(".")

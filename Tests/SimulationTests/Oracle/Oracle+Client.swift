@@ -40,7 +40,7 @@ extension Oracle {
     ///
     /// The read was answered at `position`, and the client is at `cursor`: all later transactions
     /// must include the new entities.
-    func hears(
+    func checkPushes(
         _ heard: [UInt64: EncodedTransaction], from position: UInt64, to cursor: UInt64,
         _ interests: Set<EntityTag>
     ) {
@@ -198,11 +198,11 @@ extension Oracle {
             answer.objects.map(\.object.number) == expected, 3,
             "a fetch at \(answer.position) gives \(answer.objects.map(\.object.number)), "
                 + "the fold \(expected)")
-        for object in answer.objects { shows(object, at: answer.position, isPast: isPast) }
+        for object in answer.objects { checkRead(object, at: answer.position, isPast: isPast) }
     }
 
     /// Checks one row of an answer; the version of an undone row is the answer's position.
-    func shows(_ object: StoredObject, at position: UInt64, isPast: Bool = false) {
+    func checkRead(_ object: StoredObject, at position: UInt64, isPast: Bool = false) {
         guard position <= truth.last else { return }
         guard let image = truth.image(object.object.number, at: position),
             let values = image.values,
@@ -218,7 +218,7 @@ extension Oracle {
                 + "but its version is \(image.version)")
     }
 
-    func shows(_ list: MemberList, askedUnder version: UInt16, at position: UInt64) {
+    func checkRead(_ list: MemberList, askedUnder version: UInt16, at position: UInt64) {
         expect(
             position > truth.last || truth.model(at: position)?.version == version, 3,
             "members requested under model \(version) are answered under another model at \(position)"
@@ -236,7 +236,7 @@ extension Oracle {
     }
 
     /// Checks an answer to a history request.
-    func recalls(_ history: History, _ request: HistoryRequest) {
+    func checkHistory(_ history: History, _ request: HistoryRequest) {
         learns(history.position)
         guard history.position <= truth.last, request.from <= history.position else {
             return report(2, "a history from \(request.from) ends at \(history.position)")

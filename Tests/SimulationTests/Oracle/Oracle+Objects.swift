@@ -7,17 +7,17 @@ extension Oracle {
     // MARK: Reading the past
 
     /// Checks a fetch at an earlier position.
-    func looksBack(_ answer: FetchAnswer, _ fetch: Fetch) {
+    func checkPastAnswer(_ answer: FetchAnswer, _ fetch: Fetch) {
         guard isAnswered(at: answer.position, for: fetch.at) else { return }
         fetches(answer, fetch.request, isPast: true)
     }
 
     /// Checks objects and members at an earlier position.
-    func looksBack(_ answer: ReadAnswer, _ read: Read) {
+    func checkPastAnswer(_ answer: ReadAnswer, _ read: Read) {
         guard isAnswered(at: answer.position, for: read.at) else { return }
-        for object in answer.objects { shows(object, at: answer.position, isPast: true) }
+        for object in answer.objects { checkRead(object, at: answer.position, isPast: true) }
         for list in answer.members {
-            shows(list, askedUnder: read.modelVersion, at: answer.position)
+            checkRead(list, askedUnder: read.modelVersion, at: answer.position)
         }
         for object in answer.missing {
             let image = truth.image(object.number, at: answer.position)
@@ -37,7 +37,7 @@ extension Oracle {
     /// transactions.
     ///
     /// `sentAt` is the time at which the request was sent, in nanoseconds.
-    func refusesToLook(_ positions: [UInt64], _ error: TandemError, sentAt: UInt64) {
+    func checkPastRefusal(_ positions: [UInt64], _ error: TandemError, sentAt: UInt64) {
         let isLimited =
             error.message.contains("limits.") || error.message.contains("evaluated together")
         let isGone = positions.contains { position in
@@ -72,7 +72,7 @@ extension Oracle {
             for verdict in verdicts { check(verdict, list, request, at: to) }
             check(all: verdicts, list, from, to)
         }
-        for object in answer.related { shows(object, at: to, isPast: request.at != 0) }
+        for object in answer.related { checkRead(object, at: to, isPast: request.at != 0) }
     }
 
     private func check(
@@ -93,7 +93,7 @@ extension Oracle {
         )
         guard let row = verdict.row else { return }
         let stored = StoredObject(object: verdict.object, version: verdict.version, row: row)
-        shows(stored, at: to, isPast: request.at != 0)
+        checkRead(stored, at: to, isPast: request.at != 0)
     }
 
     private func check(

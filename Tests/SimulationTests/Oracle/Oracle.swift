@@ -42,7 +42,7 @@ final class Oracle {
     // MARK: The disk
 
     /// Adds the transactions that became durable since the last call.
-    func look() {
+    func readNewTransactions() {
         do {
             for (position, bytes) in log.advance() {
                 let transaction = try Self.transaction(bytes)
@@ -72,7 +72,7 @@ final class Oracle {
         let before = truth.last
         log.restart()
         if epoch != self.epoch { return begin(epoch: epoch, at: last) }
-        look()
+        readNewTransactions()
         expect(
             last >= before, 3,
             "the journal ends at \(last) after a restart, but \(before) was durable")
@@ -91,7 +91,7 @@ final class Oracle {
             report(error)
         }
         log.restart()
-        look()
+        readNewTransactions()
     }
 
     /// Whether the transaction after a position is no longer on the disk.
@@ -107,7 +107,7 @@ final class Oracle {
     /// Checks that transaction `position` is durable before a message or commit shows it.
     func mustBeDurable(_ position: UInt64, _ what: @autoclosure () -> String) {
         guard position > truth.last else { return }
-        look()
+        readNewTransactions()
         expect(
             position <= truth.last, 1,
             "\(what()) shows \(position), but only \(truth.last) is durable")
@@ -143,7 +143,7 @@ final class Oracle {
     func learns(_ position: UInt64) { known = max(known, position) }
 
     /// Checks that numbers are leased once per epoch, and never if an object uses them.
-    func leases(_ lease: Lease) {
+    func checkLease(_ lease: Lease) {
         guard lease.epoch == epoch, lease.count > 0 else { return }
         let range = lease.first..<(lease.first + UInt64(lease.count))
         if let other = leased.first(where: { $0.overlaps(range) }) {

@@ -29,7 +29,7 @@ final class SimulatedClient {
     /// The pinned positions, by lease number.
     private(set) var pins: [UInt32: UInt64] = [:]
     /// The number of answers at earlier positions and to verdict requests.
-    private(set) var looks = 0
+    private(set) var pastAnswerCount = 0
     private var saveCount: UInt64 = 0
     /// Whether the client does not read.
     var isStalled = false
@@ -196,7 +196,7 @@ final class SimulatedClient {
                 answer: envelope.id, position: position,
                 isLast: envelope.message.isLastOfAnswer)
             if let position, let heard = followed.answer(request: envelope.id) {
-                oracle.hears(heard, from: position, to: cursor, interests)
+                oracle.checkPushes(heard, from: position, to: cursor, interests)
             }
             guard let answer = assembler.consume(envelope) else { return action == .partial }
             guard action == .complete, let request = requests.removeValue(forKey: envelope.id)
@@ -251,7 +251,7 @@ final class SimulatedClient {
         let request = requests.removeValue(forKey: id)
         if case .batch(let batch)? = request { failed(batch, error) }
         if let positions = request?.positions {
-            oracle.refusesToLook(positions, error, sentAt: sentTimes[id] ?? 0)
+            oracle.checkPastRefusal(positions, error, sentAt: sentTimes[id] ?? 0)
         }
         guard case .save(let save)? = request else { return true }
         save.isSent = false
@@ -281,7 +281,7 @@ final class SimulatedClient {
         case .refresh: refused(welcome)
         }
         oracle.learns(welcome.position)
-        oracle.leases(welcome.lease)
+        oracle.checkLease(welcome.lease)
         lease = (welcome.lease.first, welcome.lease.first + UInt64(welcome.lease.count))
         adoptModel(welcome.model)
         identity = Position(log: welcome.log, epoch: welcome.epoch, number: welcome.position)
@@ -331,15 +331,15 @@ final class SimulatedClient {
             save.state = .acknowledged
         case (.batch(let batch), .batched(let answer)): ended(batch, answer)
         case (.verdicts(let request, let lists, let floor), .verdicts(var answer)):
-            looks += 1
+            pastAnswerCount += 1
             if sabotage == .turnsVerdicts { answer.turn() }
             judged(answer, request, lists, floor)
         case (.fetch(let fetch, _), .fetched(let answer)) where fetch.at != 0:
-            looks += 1
-            oracle.looksBack(answer, fetch)
+            pastAnswerCount += 1
+            oracle.checkPastAnswer(answer, fetch)
         case (.read(let read, _), .objects(let answer)) where read.at != 0:
-            looks += 1
-            oracle.looksBack(answer, read)
+            pastAnswerCount += 1
+            oracle.checkPastAnswer(answer, read)
         case (.pin(let request), .pinned(let answer)):
             oracle.expect(answer.position == request.position, 6, "a pin is elsewhere")
             pins[request.lease] = request.position == 0 ? nil : request.position
@@ -352,9 +352,9 @@ final class SimulatedClient {
         case (.read(let read, let floor), .objects(let answer)):
             reads += 1
             oracle.reads(at: answer.position, askedAt: floor)
-            for object in answer.objects { oracle.shows(object, at: answer.position) }
+            for object in answer.objects { oracle.checkRead(object, at: answer.position) }
             for list in answer.members {
-                oracle.shows(list, askedUnder: read.modelVersion, at: answer.position)
+                oracle.checkRead(list, askedUnder: read.modelVersion, at: answer.position)
             }
             for object in answer.missing {
                 let image = oracle.truth.image(object.number, at: answer.position)
@@ -362,9 +362,9 @@ final class SimulatedClient {
             }
         case (.sync(let wanted, let floor), .synced(let position)):
             oracle.reads(at: position, askedAt: max(floor, wanted))
-        case (.history(let wanted), .history(let history)): oracle.recalls(history, wanted)
+        case (.history(let wanted), .history(let history)): oracle.checkHistory(history, wanted)
         case (.lease, .lease(let lease)):
-            oracle.leases(lease)
+            oracle.checkLease(lease)
             self.lease = (lease.first, lease.first + UInt64(lease.count))
         case (.schema, .schema(let answer)): adoptModel(answer.model)
         case (.status, .status): break

@@ -71,7 +71,7 @@ extension World {
 
     private func clientActs(_ chance: inout Chance) {
         guard let client = chance.pick(clients.filter(\.isReady)) else { return }
-        if traits.looks, chance.percent(30) { return look(client, &chance) }
+        if traits.readsPast, chance.percent(30) { return readPast(client, &chance) }
         let kind = chance.below(100)
         record("client", UInt64(client.number), UInt64(kind))
         switch kind {

@@ -4,7 +4,7 @@ import TandemWire
 
 /// Clients that read the past, pin positions, and request verdicts.
 extension World {
-    func look(_ client: SimulatedClient, _ chance: inout Chance) {
+    func readPast(_ client: SimulatedClient, _ chance: inout Chance) {
         switch chance.below(10) {
         case ..<5: askVerdicts(client, &chance)
         case ..<7: fetchBack(client, &chance)

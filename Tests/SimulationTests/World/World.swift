@@ -22,7 +22,7 @@ final class World {
         /// Whether limits are small and the daemon ends more often.
         var isHarsh = false
         /// Whether clients read the past and request verdicts; nil for a third of the seeds.
-        var looks: Bool?
+        var readsPast: Bool?
     }
 
     let plan: Plan
@@ -47,7 +47,7 @@ final class World {
         var faultShare = 4
         var savesKept: UInt64 = 1_000_000
         var hasBatches = false
-        var looks = false
+        var readsPast = false
     }
 
     init(_ plan: Plan) throws {
@@ -64,7 +64,7 @@ final class World {
         // Depends on the seed alone, so that the other worlds are the same as before these
         // features.
         traits.hasBatches = [2, 4, 5].contains(plan.seed % 7)
-        traits.looks = plan.looks ?? (plan.seed % 3 == 1)
+        traits.readsPast = plan.readsPast ?? (plan.seed % 3 == 1)
         self.traits = traits
         oracle = Oracle(machine, isRelaxed: traits.isRelaxed, savesKept: traits.savesKept)
         // A separate stream, so that drawing these settings does not change the rest of the world.
@@ -132,7 +132,7 @@ final class World {
             let answers = client.saves.compactMap(\.answer)
             counters.saves += answers.count
             counters.lostAnswers += answers.count(where: \.isRepeat)
-            counters.looks += client.looks
+            counters.pastAnswerCount += client.pastAnswerCount
             counters.batches += client.batches.count { $0.answer?.count ?? 0 > 0 }
         }
         counters.jobs += daemon?.readers.carriedOut ?? 0
@@ -258,7 +258,7 @@ struct WorldCounters {
     var lostAnswers = 0
     var reads = 0
     var batches = 0
-    var looks = 0
+    var pastAnswerCount = 0
     /// The number of jobs that readers ran for the last daemon.
     var jobs = 0
 
@@ -275,7 +275,7 @@ struct WorldCounters {
         sum.lostAnswers += other.lostAnswers
         sum.reads += other.reads
         sum.batches += other.batches
-        sum.looks += other.looks
+        sum.pastAnswerCount += other.pastAnswerCount
         sum.jobs += other.jobs
     }
 }

@@ -3,7 +3,7 @@ import TandemQuery
 import TandemWire
 
 /// A client's read request, which is answered from one view of the store.
-enum ReadQuestion {
+enum CompiledRead {
     case fetch(Fetch, CompiledRequest)
     case explain(Fetch, CompiledRequest)
     case objects(Read)
@@ -23,7 +23,7 @@ enum ReadQuestion {
     }
 
     /// Returns the same request, compiled with a copy of the model.
-    func compiled(in model: CompiledModel) throws(TandemError) -> ReadQuestion {
+    func compiled(in model: CompiledModel) throws(TandemError) -> CompiledRead {
         switch self {
         case .fetch(let fetch, let request): .fetch(fetch, try request.compiled(in: model))
         case .explain(let fetch, let request): .explain(fetch, try request.compiled(in: model))
