@@ -61,7 +61,7 @@ import Testing
                     case .keys(let index, _) = plan.order
                 else { continue }
                 let run = FetchRun(
-                    request: request, plan: plan, part: .rows, view: store, past: nil,
+                    request: request, plan: plan, kind: .rows, view: store, past: nil,
                     budget: store.readBudget())
                 guard SortedTableScan(run) != nil, try contradict(index, &shelf, way) else {
                     continue
