@@ -9,7 +9,7 @@ enum ConfigurationFile {
         var message: String
     }
 
-    /// The maximum size of a file in bytes; a real configuration has a few kilobytes.
+    /// The maximum size of a file in bytes; a typical configuration takes a few kilobytes.
     private static let maximumBytes: UInt64 = 1 << 20
 
     /// Returns the settings of a file, or nil if the file does not exist.

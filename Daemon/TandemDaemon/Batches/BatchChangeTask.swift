@@ -17,7 +17,7 @@ import TandemWire
 ///
 /// State:
 /// - `search`: the read that searches for the objects, or evaluates some of them again.
-/// - `found`: the objects found, the index of the first one not processed, and the batch's own
+/// - `found`: the objects found, the index of the first one not yet processed, and the batch's own
 ///   changes to them.
 /// - `reevaluation`: objects that a reader must evaluate before the next transaction is planned.
 /// - `pending`: the transaction in the batch of saves being built; it takes effect once it is
@@ -134,8 +134,8 @@ final class BatchChangeTask: BatchTask {
 
     /// Plans the next transaction and adds it to the batch of saves being built.
     ///
-    /// A transaction that turns out too large is planned again with fewer objects in the next turn,
-    /// so that no turn plans more than once.
+    /// A transaction that turns out to be too large is planned again with fewer objects in the next
+    /// turn, so that no turn plans more than once.
     private func plan(
         _ committer: Committer, _ clock: any Clock, atMost most: Int
     ) throws {
@@ -176,7 +176,7 @@ final class BatchChangeTask: BatchTask {
 
     /// Plans and applies the next transaction; returns nil if a reader must evaluate objects first.
     ///
-    /// Throws `limitExceeded`, with nothing applied, if it is too large.
+    /// Throws `limitExceeded`, with nothing applied, if the transaction is too large.
     private func planNext(
         _ selected: [ObjectReference], upTo end: Int, _ committer: Committer
     ) throws -> PlannedBatchTransaction? {

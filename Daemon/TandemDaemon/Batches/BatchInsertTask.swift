@@ -15,7 +15,7 @@ import TandemWire
 ///
 /// State:
 /// - `progress`, `hash`: the durable progress of the batch.
-/// - `next`: the index of the first row not inserted.
+/// - `next`: the index of the first row not yet inserted.
 /// - `refused`: rows from `next` on that are known to be impossible to insert.
 /// - `refusedEnd`: the end of a range of rows from `next` on that can't be inserted together; nil
 ///   if there is none.
@@ -124,7 +124,7 @@ final class BatchInsertTask: BatchTask {
 
     // MARK: Processing
 
-    /// The index of the first row not planned.
+    /// The index of the first row not yet planned.
     private var plannedNext: Int { pending?.next ?? next }
 
     /// Plans the next transaction.

@@ -17,7 +17,7 @@ struct FoundObjects {
     private(set) var objects: [ObjectReference] = []
     /// The position of the search; nil until it has ended.
     private(set) var position: UInt64?
-    /// The index of the first object not processed.
+    /// The index of the first object not yet processed.
     private(set) var next = 0
     /// The positions of the batch's transactions since its search, ascending.
     private var own: [UInt64] = []

@@ -29,8 +29,8 @@ struct CheckpointSchedule {
 
     /// Returns when the open transaction is to be committed.
     ///
-    /// A commit is due after an idle time without saves and acknowledgements, at the latest after a
-    /// longer interval, and as soon as there are too many dirty pages.
+    /// A commit is due after an idle period without saves or acknowledgements, after a longer
+    /// interval at the latest, and as soon as there are too many dirty pages.
     func next(
         now: UInt64, dirtyPages: Int, lastAcknowledged: UInt64, _ limits: DaemonLimits
     ) -> Next {

@@ -5,7 +5,7 @@ import TandemStore
 extension Committer {
     /// Returns the consumer with a name, or nil if there is none.
     ///
-    /// Throws `usage` for an invalid name, `storage` if the consumer can't be read.
+    /// Throws `usage` for an invalid name, and `storage` if the consumer can't be read.
     func consumer(named name: String) throws -> Consumer? {
         try consumers.consumer(named: name)
     }
@@ -34,7 +34,7 @@ extension Committer {
     ///
     /// The position may be an earlier one. An expired consumer is no longer expired afterwards.
     /// Throws `usage` for an unregistered name or a position after the tail, `historyExpired` for a
-    /// position that was removed, `readOnly` for lack of room. After an error the position is
+    /// position that was removed, and `readOnly` for lack of room. After an error the position is
     /// unchanged.
     func reset(_ name: String, to position: UInt64) throws -> Consumer {
         let consumer = try consumers.moved(name, to: position)

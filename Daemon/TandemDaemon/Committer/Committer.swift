@@ -169,8 +169,8 @@ final class Committer {
         }
     }
 
-    /// Records the end of a batch without effect like a save without changes; durable after the
-    /// flush.
+    /// Records the end of a batch that had no effect, like a save without changes; durable after
+    /// the flush.
     func recordUnchanged(_ batch: Batch, _ progress: BatchProgress, by uid: UInt32) throws -> UInt64
     {
         try reserve(0)
@@ -182,7 +182,7 @@ final class Committer {
     /// never moves back.
     ///
     /// Durable with the next checkpoint. Throws `usage` for an unregistered name or a position
-    /// after the tail, `historyExpired` if the consumer is expired.
+    /// after the tail, and `historyExpired` if the consumer is expired.
     @discardableResult
     func acknowledge(_ name: String, _ position: UInt64) throws -> Consumer {
         try consumers.acknowledge(name, position, at: clock.monotonicNanoseconds)

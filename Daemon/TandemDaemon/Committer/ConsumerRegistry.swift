@@ -46,7 +46,7 @@ struct ConsumerRegistry {
 
     /// Returns the consumer with a name, or nil if there is none.
     ///
-    /// Throws `usage` for an invalid name, `storage` if the consumer can't be read.
+    /// Throws `usage` for an invalid name, and `storage` if the consumer can't be read.
     func consumer(named name: String) throws -> Consumer? {
         try checkName(name)
         return try StoreError.reportingDamage { () throws(StoreError) in

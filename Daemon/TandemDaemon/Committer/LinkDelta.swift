@@ -38,7 +38,8 @@ struct LinkDelta {
         assert(!added.contains(member), "A removed member is not added as well.")
     }
 
-    /// Records the requested rank of a member; ignored unless it is a member after the save.
+    /// Records the requested rank of a member; it has no effect unless the object is a member after
+    /// the save.
     mutating func setRank(_ member: ObjectReference, at rank: Rank) {
         requestedRanks[member] = rank
     }

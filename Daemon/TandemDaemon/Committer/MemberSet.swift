@@ -7,7 +7,7 @@ import TandemModel
 /// search until a member arrives out of order or is removed from a long list. From then on, they
 /// are kept in a hash table.
 struct MemberSet {
-    /// The members by number; unused once there is a table.
+    /// The members, sorted by number; unused once there is a table.
     private var list: [ObjectReference] = []
     private var table: Set<ObjectReference>?
     /// The maximum length of a list from which members are removed in place.

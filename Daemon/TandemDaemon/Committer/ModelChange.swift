@@ -21,8 +21,8 @@ enum ModelChange {
     /// into the store's model. Properties and entities that only the store has are kept, since they
     /// belong to other apps.
     ///
-    /// Throws `usage` for an invalid model, `schemaMismatch` with every difference that is not an
-    /// addition or a relaxed rule.
+    /// Throws `usage` for an invalid model, and `schemaMismatch` with every difference that is not
+    /// an addition or a relaxed rule.
     static func plan(
         declared: Model, hash: StableHash, store: Store
     ) throws -> Outcome {
@@ -55,8 +55,8 @@ enum ModelChange {
     /// Returns the effect of applying a whole model as the store's; an empty store accepts any
     /// model.
     ///
-    /// Throws `usage` for an invalid model, `schemaMismatch` with every difference that is not an
-    /// addition.
+    /// Throws `usage` for an invalid model, and `schemaMismatch` with every difference that is not
+    /// an addition.
     static func plan(whole model: Model, store: Store) throws -> Outcome {
         if store.model?.hash == model.hash { return .serves }
         let compiled = try compiled(model, store)

@@ -3,7 +3,8 @@ import TandemStore
 
 /// The order of ordered to-many relationships while a save is planned.
 extension PlanningGraph {
-    /// Records the requested rank of a member; ignored unless it is a member after the save.
+    /// Records the requested rank of a member; it has no effect unless the object is a member after
+    /// the save.
     ///
     /// Throws `usage` for a relationship without order.
     func setRank(

@@ -49,7 +49,7 @@ final class PlanningGraph {
         objects.append(PlanningObject(inserting: object, entity: entity, model))
     }
 
-    /// The objects by number; computed when the save is planned.
+    /// The objects, sorted by number; the order is computed on each access.
     var inOrder: [PlanningObject] { objects.inOrder }
 
     private func relationship(

@@ -106,7 +106,8 @@ final class PlanningObject {
         links[index(ofLinks: slot)].remove(member)
     }
 
-    /// Records the requested rank of a member; ignored unless it is a member after the save.
+    /// Records the requested rank of a member; it has no effect unless the object is a member after
+    /// the save.
     func setRank(_ member: ObjectReference, in slot: Int, at rank: Rank) {
         links[index(ofLinks: slot)].setRank(member, at: rank)
     }

@@ -41,7 +41,7 @@ struct PlanningObjects {
         }
     }
 
-    /// The objects by number.
+    /// The objects, sorted by number.
     var inOrder: [PlanningObject] {
         if others.isEmpty { return run }
         var all: [PlanningObject] = []

@@ -5,8 +5,8 @@ import TandemWire
 
 /// The planner that turns a save request into the changes of one transaction or an error.
 ///
-/// Every error that a client can cause is found here, before journal or store are written, so
-/// applying a plan can't fail for such a reason. The store is only read.
+/// Every error that a client can cause is found here, before the journal or the store is written,
+/// so applying a plan can't fail for such a reason. The store is only read.
 struct SavePlanner {
     let request: SaveRequest
     let model: CompiledModel
@@ -33,7 +33,7 @@ struct SavePlanner {
     /// If a new object has the unique values of an existing one and the policy allows it, the
     /// existing object replaces the new one, and the save is planned again.
     ///
-    /// Throws ``TandemError`` for errors of the client, `StoreError` for errors of the store.
+    /// Throws ``TandemError`` for errors of the client, and `StoreError` for errors of the store.
     /// Throws `limitExceeded` if deletions cascade to more than `most` objects.
     static func plan(
         _ request: SaveRequest, model: CompiledModel, store: Store, numbersBelow: ObjectNumber,

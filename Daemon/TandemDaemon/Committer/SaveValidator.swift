@@ -68,7 +68,7 @@ struct SaveValidator {
         return try property.problem(with: value, tooLong: tooLong, content: content)
     }
 
-    /// Checks a member count, and counts only as many members as necessary.
+    /// Checks the number of members, counting only as many as necessary.
     ///
     /// If the count is out of bounds, all members are counted for the message.
     private func problem(

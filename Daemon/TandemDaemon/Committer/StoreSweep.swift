@@ -8,8 +8,8 @@ struct StoreSweep {
 
     /// Returns whether a checkpoint includes a sweep.
     ///
-    /// A checkpoint for reads includes one only if the last sweep was
-    /// ``DaemonLimits/housekeepingNanoseconds`` ago or earlier.
+    /// A checkpoint for reads includes one only if the last sweep was at least
+    /// ``DaemonLimits/housekeepingNanoseconds`` ago.
     func isDue(_ now: UInt64, isForReads: Bool) -> Bool {
         !isForReads || now - min(now, last) >= DaemonLimits.housekeepingNanoseconds
     }

@@ -20,7 +20,7 @@ final class TransactionSource {
 
     /// Returns the transaction at a position.
     ///
-    /// Throws `historyExpired` below the journal's first position, `storage` if the transaction
+    /// Throws `historyExpired` below the journal's first position, and `storage` if the transaction
     /// can't be read.
     func transaction(
         at position: UInt64, _ ring: TransactionRing

@@ -19,9 +19,9 @@ public struct DaemonConfiguration: Sendable {
     public var durability: Durability = .full
     /// The size of a journal segment in bytes, or nil for the default.
     public var segmentBytes: Int?
-    /// The rules for how much of the journal is kept, of the module TandemJournal.
+    /// The rules for how much of the journal is kept; the type belongs to the module TandemJournal.
     ///
-    /// `RetentionPolicy()` keeps all of it.
+    /// `RetentionPolicy()` keeps the whole journal.
     public var retention = RetentionPolicy.standard
     /// The limits for clients, and the intervals of checkpoints.
     public var limits = DaemonLimits()
@@ -32,7 +32,7 @@ public struct DaemonConfiguration: Sendable {
     ///
     /// See ``inMemory()``.
     public var isInMemory = false
-    /// Whether the daemon has a process of its own, so that it reports its state to systemd.
+    /// Whether the daemon has a process of its own, and therefore reports its state to systemd.
     package var isSupervised = false
     /// The destination of log lines.
     public var log: @Sendable (LogLevel, String) -> Void

@@ -4,7 +4,7 @@ import TandemIO
 package struct Setting: Sendable {
     /// The name, with dots between levels: `limits.connections`.
     package let name: String
-    /// A description of one line.
+    /// A one-line description.
     package let summary: String
     /// A description of the valid values.
     package let expected: String
@@ -62,7 +62,7 @@ package struct Setting: Sendable {
     }
 }
 
-/// Looks up the ids of users and groups by name.
+/// Functions that look up the ids of users and groups by name.
 package struct NameLookup: Sendable {
     /// Returns the id of a user, or nil if there is none with the name.
     package var user: @Sendable (String) -> UInt32?

@@ -56,7 +56,7 @@ package struct SettingAssembly: Sendable {
         guard let setting = Setting.named(given.name) else { return refuseUnknown([given]) }
         do throws(Setting.Rejection) {
             if setting.isRetentionSetting, !hasRetentionSettings {
-                // A default that applies next to an explicitly set bound would be surprising.
+                // A default that applies alongside an explicitly set bound would be surprising.
                 configuration.retention = RetentionPolicy()
                 hasRetentionSettings = true
             }

@@ -27,7 +27,7 @@ extension Answerer {
             request.limit == 0
             ? limits.historyTransactions
             : min(Int(request.limit), limits.historyTransactions)
-        // Few of the evaluated transactions may match. One call therefore evaluates at most
+        // Only a few of the evaluated transactions may match. One call therefore evaluates at most
         // `sliceReads` transactions, and no more bytes than fit into one answer. A range skipped by
         // an index counts as one transaction, plus the cost of the index.
         var (looked, steps) = (0, 0)

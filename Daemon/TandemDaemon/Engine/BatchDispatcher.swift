@@ -5,8 +5,7 @@ import TandemWire
 
 /// Carries out batches, one after another, in transactions between saves.
 ///
-/// A turn plans at most one transaction of a batch, which shares its flush with the saves of that
-/// turn.
+/// A turn with saves plans at most one transaction of a batch, which shares a flush with the saves.
 final class BatchDispatcher {
     private let committer: Committer
     private let clock: any Clock

@@ -70,7 +70,7 @@ final class ClientReporter {
 
     // MARK: Requests
 
-    /// Counts and logs a request for which the role of its client is too low.
+    /// Counts and logs a request that the role of its client does not allow.
     func denied(_ session: Session, _ action: String) {
         metrics.deniedRequests += 1
         let peer = session.peer

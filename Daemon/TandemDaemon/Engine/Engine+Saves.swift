@@ -37,7 +37,7 @@ extension Engine {
 
     /// Flushes the batch, then answers its saves before any other session is served.
     ///
-    /// If the flush fails, none of its saves took effect, and all of them are answered with the
+    /// If the flush fails, none of its saves takes effect, and all of them are answered with the
     /// error.
     func commit() throws {
         let before = committer.position

@@ -144,7 +144,7 @@ final class Engine {
         queues.updateInterest(session)
     }
 
-    /// Queues a session for its next work.
+    /// Queues a session for its next piece of work.
     func schedule(_ session: Session) {
         guard !session.isClosing else { return }
         if session.hasInsertChunks { batches.add(chunksOf: session) }
@@ -199,8 +199,8 @@ final class Engine {
     /// Whether the next turn has work, so that the loop must not sleep.
     var hasWork: Bool { queues.hasWork || reads.hasWork || batches.hasWork }
 
-    /// The earliest time at which a part has work, in nanoseconds of the monotonic clock; nil if
-    /// none of them waits for a time.
+    /// The earliest time at which a part has work, in nanoseconds of the monotonic clock; nil if no
+    /// part waits for a time.
     var nextDeadline: UInt64? {
         let deadlines = [
             syncs.nextDeadline, committer.readOnlyState.nextRetry, environment.notifier.nextWake,

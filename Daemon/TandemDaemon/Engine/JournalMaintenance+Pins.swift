@@ -6,7 +6,7 @@ import TandemWire
 extension JournalMaintenance {
     /// Creates, moves or releases a pin; a pin that can't be moved stays where it is.
     ///
-    /// Throws `limitExceeded` if there are too many pins or the position is too far back,
+    /// Throws `limitExceeded` if there are too many pins or the position is too far back, and
     /// `historyExpired` if the state at that position can no longer be reconstructed.
     func answer(_ request: PinRequest, _ session: Session) throws -> PinAnswer {
         guard request.lease != 0 else { throw TandemError(.usage, "a pin's number must not be 0") }

@@ -48,7 +48,7 @@ final class JournalMaintenance {
         }
     }
 
-    /// The number of readers that died without releasing their slot in the store.
+    /// The number of readers that died without releasing their slots in the store.
     var deadReaders: Int { maintenance.deadReaders }
 
     // MARK: Retention

@@ -119,7 +119,7 @@ final class ReadDispatcher {
 
     // MARK: Beginning
 
-    /// Submits waiting reads to readers with room.
+    /// Submits waiting reads to the readers while there is room.
     ///
     /// Makes a checkpoint for them if they need one and it is due.
     func start() throws {

@@ -47,7 +47,7 @@ final class SessionQueues {
         return session.hasRequest ? .turn(.requests) : .nothing
     }
 
-    /// Queues a session for its next work.
+    /// Queues a session for its next piece of work.
     func add(_ session: Session) {
         assert(!session.isClosing, "A closed session gets no further turn.")
         if session.hasSave { saving.append(session) }

@@ -3,8 +3,8 @@ import TandemWire
 
 /// Syncs: requests that wait until their session has received everything up to a position.
 ///
-/// A session keeps its syncs; this queue finds the sessions whose next sync is due, without a scan
-/// of the others.
+/// A session keeps its syncs; this queue finds the sessions whose next sync is due, without
+/// scanning the others.
 final class SyncQueue {
     /// The sessions by the next position that they wait for.
     private var positions = IndexedHeap()

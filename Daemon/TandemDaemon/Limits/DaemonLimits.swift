@@ -32,8 +32,8 @@ public struct DaemonLimits: Hashable, Sendable {
     public var unfinishedBytesPerUser = 128 << 20
     /// The time after which a connection with an incomplete message is closed.
     public var messageMilliseconds = 60_000
-    /// The size of a session's queued output, in bytes, from which nothing more is queued until the
-    /// client reads.
+    /// The size of a session's queued output, in bytes, at which queueing stops until the client
+    /// reads.
     public var outboundBytes = 1 << 20
     /// The maximum number of open controllers of one connection, and of queries in one verdict
     /// request.
@@ -47,7 +47,7 @@ public struct DaemonLimits: Hashable, Sendable {
     public var attributeBytes = BlobReference.inlineLimit
     /// The maximum size of a text or data value, in bytes; long values are stored as blobs.
     public var blobBytes = 16 << 20
-    /// The maximum size of a transaction without its blobs, and that of its blobs, in bytes.
+    /// The maximum size of a transaction without its blobs, and also of its blobs, in bytes.
     public var transactionBytes = 16 << 20
     /// The number of object numbers in a lease.
     public var leaseNumbers = 4_096
@@ -86,10 +86,10 @@ public struct DaemonLimits: Hashable, Sendable {
     ///
     /// That many bytes can't be reused until the snapshot ends.
     public var snapshotBytes = 256 << 20
-    /// The maximum number of read transactions on the store, of all processes; further reads wait.
+    /// The maximum number of read transactions on the store, in all processes; further reads wait.
     public var storeReaders = 126
-    /// The maximum number of transactions of a history request, or objects of a batch, in one
-    /// slice.
+    /// The maximum number of transactions read for a history request, or of objects evaluated for a
+    /// batch, in one slice.
     ///
     /// Saves are served between slices.
     public var sliceReads = 4_096
@@ -157,7 +157,7 @@ public struct DaemonLimits: Hashable, Sendable {
 extension DaemonLimits {
     /// The number of leases reserved durably in advance, so that a hello needn't wait for the disk.
     static let leasesReserved: UInt32 = 64
-    /// The number of journal segments up to which a start verifies the whole journal.
+    /// The maximum number of journal segments with which a start verifies the whole journal.
     ///
     /// Verifying that many segments of 64 MiB takes about ten seconds. With more segments, only the
     /// part needed for recovery is read.
@@ -182,7 +182,7 @@ extension DaemonLimits {
     static let sliceSessions = 32
     /// The maximum number of flushes whose fan-out is timed concurrently.
     static let fanOuts = 64
-    /// The maximum number of bytes that one slice sends for answers, and as many for pushes.
+    /// The maximum number of bytes that one slice sends for answers, and also for pushes.
     ///
     /// For pushes, the size of the last flush is the limit if it is larger.
     static let sliceBytes = 256 << 10
@@ -228,7 +228,8 @@ extension DaemonLimits {
     static let readsBegun = 16
     /// The delay before reads that found no free read transaction are retried.
     static let noReaderNanoseconds: UInt64 = 10_000_000
-    /// The minimum interval of the work after a checkpoint: progress, retention and maintenance.
+    /// The minimum interval between runs of the work after checkpoints: progress, retention and
+    /// maintenance.
     static let housekeepingNanoseconds: UInt64 = 100_000_000
     /// The maximum number of objects in the first transaction of a batch.
     ///
@@ -259,8 +260,7 @@ extension DaemonLimits {
     static let slowRequestsNanoseconds: UInt64 = 600_000_000_000
     /// The maximum number of remembered slow requests; the slowest are kept.
     static let slowRequestsKept = 16
-    /// The length of a wait below which its events count as having arrived while the daemon was
-    /// busy.
+    /// The duration below which a wait's events count as having arrived while the daemon was busy.
     static let promptNanoseconds: UInt64 = 50_000
     /// The minimum duration of a flush, a checkpoint or a request that is logged as a warning.
     static let slowNanoseconds: UInt64 = 1_000_000_000
@@ -283,7 +283,7 @@ extension DaemonLimits {
     static let retentionCheckSeconds: UInt64 = 3_600
     /// The delay before an expired segment that is in use or can't be removed is checked again.
     static let retentionPauseSeconds: UInt64 = 60
-    /// The minimum interval of checks for dead readers of the store.
+    /// The minimum interval between checks for dead readers of the store.
     static let readerCheckNanoseconds: UInt64 = 60_000_000_000
     /// The minimum size of a large read, and the time for which memory freed by it is kept.
     static let largeReadBytes = 1 << 20

@@ -2,7 +2,8 @@
 ///
 ///     if housekeeping.consumeDue(checkpoints: count, now) { markProgress() }
 struct Housekeeping {
-    /// The time when the work is due; nil if there was no checkpoint since the work was last done.
+    /// The time when the work is due; nil if there has been no checkpoint since the work was last
+    /// done.
     private(set) var due: UInt64?
     private var lastCount: UInt64 = 0
     private var lastTime: UInt64 = 0

@@ -1,10 +1,10 @@
 import TandemStore
 
-/// Periodic checks after a checkpoint: for dead readers of the store, and for a full store.
+/// Periodic checks after a checkpoint: for dead readers of the store, and for a nearly full store.
 ///
 /// Only commits need the pages that a dead reader holds, so no timer wakes an idle daemon.
 struct Maintenance {
-    /// The number of readers that died without releasing their slot in the store.
+    /// The number of readers that died without releasing their slots in the store.
     private(set) var deadReaders = 0
     private var lastCheck: UInt64 = 0
     private var isNearlyFull = false
@@ -30,7 +30,8 @@ struct Maintenance {
 
     /// Returns the notices worth logging.
     ///
-    /// A nearly full store is reported once, and again only after its use fell below the threshold.
+    /// A nearly full store is reported once, and again only after its usage has fallen below the
+    /// threshold.
     mutating func notices(dead: Int, lag: CommitLog.Lag, percent: Int) -> [Notice] {
         var notices: [Notice] = []
         if dead > 0 { notices.append(.deadReaders(dead)) }

@@ -56,7 +56,7 @@ struct DaemonLog: Sendable {
     private let level: LogLevel
     private let sink: @Sendable (LogLevel, String) -> Void
 
-    /// Creates a log for events of at least a level.
+    /// Creates a log for events at or above a level.
     ///
     /// `sink` must not read the committer's counters or state, because they may be changing.
     init(level: LogLevel = .info, _ sink: @escaping @Sendable (LogLevel, String) -> Void) {

@@ -15,7 +15,7 @@ final class ServiceNotifier {
 
     /// The time by which each report during the start extends the start timeout.
     static let extensionMicroseconds: UInt64 = 60_000_000
-    /// The minimum interval of progress reports during the start.
+    /// The minimum interval between progress reports during the start.
     static let extensionIntervalNanoseconds: UInt64 = 5_000_000_000
     /// A lower bound on the read speed of any disk, in bytes per second.
     static let bytesPerSecond: UInt64 = 8 << 20

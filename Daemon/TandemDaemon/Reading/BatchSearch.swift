@@ -4,7 +4,7 @@ import TandemStore
 import TandemWire
 
 /// The search for a batch's objects and the selection of those still to be processed, or the
-/// evaluation of some that were found before.
+/// evaluation of objects found before.
 struct BatchSearch: Sendable {
     /// The objects that a search found, in the order of references.
     struct Result: Sendable {
@@ -13,7 +13,7 @@ struct BatchSearch: Sendable {
         var rowHashes: [Int] = []
     }
 
-    /// The batch's request without its limit, which depends on the objects processed already.
+    /// The batch's request without its limit, which depends on the objects already processed.
     let request: CompiledRequest
     /// The objects to be evaluated; nil to search for all.
     private let candidates: [ObjectReference]?

@@ -16,7 +16,7 @@ struct HistoryIndex {
     static let maximumRanges = 1_024
     private var ranges: [UInt64: HistoryRange] = [:]
 
-    /// Records a transaction; ignored unless it directly follows its range or begins a range.
+    /// Records a transaction; does nothing unless it directly follows its range or begins a range.
     mutating func record(_ transaction: EncodedTransaction) {
         let number = Self.number(of: transaction.position)
         // A transaction before a known range restarts that range.

@@ -123,7 +123,7 @@ struct ReadRun {
             }
         }
         answer.related = related.objects
-        // For any kind except a count, this is the number after offset and limit.
+        // For any kind except a count, this is the number after applying offset and limit.
         if fetch.kind != .count { answer.count = UInt64(answer.bodyCount) }
         if let list = found.list { (answer.count, answer.hasMore) = (UInt64(list.count), true) }
         return answer

@@ -25,9 +25,9 @@ protocol ReadExecutor: AnyObject {
 /// Threads that read snapshots, at normal priority: threads of lower priority would starve on a
 /// busy machine.
 ///
-/// The threads run in turns (``ReaderTurns``), fewer at a time than there are threads. So a long
-/// read delays short ones only for a turn, and the daemon's thread keeps its share of the
-/// processor. Only the daemon's thread uses the pool: it submits jobs and collects their results.
+/// The threads take turns (``ReaderTurns``); only some of them run at a time. So a long read delays
+/// short ones only for a turn, and the daemon's thread keeps its share of the processor. Only the
+/// daemon's thread uses the pool: it submits jobs and collects their results.
 final class ReaderPool: ReadExecutor {
     private let queue = WorkQueue<ReadJob>()
     private let news = Locked<[ReadJob]>([])
@@ -40,7 +40,8 @@ final class ReaderPool: ReadExecutor {
 
     private static let stackBytes = 4 << 20
 
-    /// Creates a pool that runs `count` jobs at a time, and signals their progress by `wakeUp`.
+    /// Creates a pool that runs `count` jobs at a time, and signals their progress through
+    /// `wakeUp`.
     ///
     /// Throws ``IOError`` if the threads can't be started.
     init(turns count: Int, _ wakeUp: WakeUp) throws(IOError) {

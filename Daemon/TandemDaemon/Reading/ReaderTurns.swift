@@ -70,7 +70,7 @@ struct TurnOrder {
     }
 }
 
-/// Limits the number of reads that run at the same time, by blocking the threads of the others.
+/// A limit on the number of concurrent reads, which blocks the threads of all other reads.
 ///
 /// While reads wait, a turn ends after ``sliceNanoseconds``, so that no read waits for the end of a
 /// long one. The limit leaves the daemon's thread its share of the processor.

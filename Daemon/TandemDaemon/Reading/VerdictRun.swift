@@ -31,8 +31,9 @@ struct VerdictRun {
     /// Returns the verdicts on all objects of a list that may be affected by the changes, in the
     /// order of references.
     ///
-    /// Throws ``StoreError`` if the list exceeds the ``ReadBudget``, and `historyExpired` if only
-    /// all lists together exceed it. Throws `storage` if something can't be read.
+    /// Throws ``StoreError`` if the first list exceeds the ``ReadBudget``, and `historyExpired` if
+    /// a later list does, because all lists share the budget. Throws `storage` if something can't
+    /// be read.
     mutating func verdicts(on request: CompiledRequest) throws -> [Verdict] {
         defer { isFirst = false }
         do {

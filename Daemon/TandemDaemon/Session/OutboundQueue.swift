@@ -161,7 +161,7 @@ struct OutboundQueue {
     private static let keptBodies = 64
 }
 
-/// A buffer that coalesces small pieces into one write; one serves all sessions of a thread.
+/// A buffer that coalesces small pieces into one write; one buffer serves all sessions of a thread.
 ///
 /// Copying a few hundred bytes costs less than another element in a vectored write.
 final class CoalescingBuffer {

@@ -59,7 +59,8 @@ final class PendingRead {
 
     var job: ReadJob? { begun?.job }
 
-    /// The bytes that the committer had committed when the snapshot was taken, and that time.
+    /// The number of bytes that were committed when the snapshot was taken, and the time of the
+    /// snapshot.
     var start: (committedBytes: UInt64, time: UInt64)? {
         begun.map { ($0.committedBytes, $0.time) }
     }
@@ -73,7 +74,7 @@ final class PendingRead {
     /// The approximate memory of the data read, without encoded messages, in bytes.
     var answerBytes: Int { job?.readBytes ?? 0 }
 
-    /// The position after which all transactions are still needed; `.max` if none is.
+    /// The position after which all transactions are still needed; `.max` if none are.
     var retained: UInt64 { job == nil ? window?.position ?? .max : .max }
 
     /// Whether the read is a batch's search.
@@ -151,7 +152,7 @@ struct ReadQueue {
     }
 
     mutating func add(_ read: PendingRead) {
-        assert(!read.isOver && !contains { $0 === read }, "A read is queued once, before its end.")
+        assert(!read.isOver && !contains { $0 === read }, "Unfinished reads are queued once.")
         waiting.append(read)
     }
 

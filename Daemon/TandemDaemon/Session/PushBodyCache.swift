@@ -9,12 +9,12 @@ struct PushBodyCache {
     }
 
     private var bodies: [Key: PushBody?] = [:]
-    /// The keys in order of insertion; those before `start` are removed.
+    /// The keys in order of insertion; those before `start` have been removed.
     private var keys: [Key] = []
     private var start = 0
     private(set) var bytes = 0
     private let maximumBytes: Int
-    /// The last result, which is also the next one when one transaction is pushed to many sessions.
+    /// The last result, reused while one transaction is pushed to many sessions.
     private var last: (key: Key, body: PushBody?)?
 
     /// The bytes counted for each entry in addition to its body.

@@ -20,7 +20,7 @@ struct SessionInput {
 
     // MARK: Decoding
 
-    /// The received bytes that are not decoded.
+    /// The number of received bytes that are not decoded yet.
     var bufferedBytes: Int { decoder.bufferedBytes }
 
     /// Whether no message is incomplete.
@@ -74,7 +74,7 @@ struct SessionInput {
         return unfinishedBytes
     }
 
-    /// Stops counting the incomplete message; returns the number of its bytes counted before.
+    /// Stops counting the incomplete message; returns the number of bytes counted before.
     mutating func stopCounting() -> Int {
         defer { (unfinishedBytes, unfinishedSince) = (0, nil) }
         return unfinishedBytes
@@ -110,7 +110,7 @@ struct SessionInput {
 
     // MARK: Rejected saves
 
-    /// Records that a save was rejected, which is answered after the flush.
+    /// Records that a save was rejected; it is answered after the flush.
     mutating func awaitRefusal() { awaitsRefusal = true }
 
     /// Records that the rejected saves were answered.
