@@ -67,7 +67,7 @@ struct BatchQueue {
         waiting.append(.batch(run))
     }
 
-    /// Queues the batch-insert chunks of a session, unless the session is queued already.
+    /// Queues the batch-insert chunks of a session, unless the session is already queued.
     mutating func add(chunksOf session: Session) {
         guard !session.marks.contains(.insertChunks) else { return }
         session.enter(.insertChunks)

@@ -15,8 +15,8 @@ protocol BatchTask: AnyObject {
 
     /// Plans the next transaction, if there is one, and adds it to the batch of saves being built.
     ///
-    /// If `isAlone` is true, the batch contains no save, and more than one transaction may be
-    /// planned while there is time.
+    /// If `isAlone` is true, the batch contains no save, and several transactions may be planned
+    /// while time permits.
     func advance(
         _ committer: Committer, _ clock: any Clock, atMost most: Int, isAlone: Bool) throws
     /// Marks the planned transaction as durable; fails with `unkept`, if given, because the record

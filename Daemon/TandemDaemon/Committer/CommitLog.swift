@@ -7,14 +7,14 @@ struct CommitLog {
     /// The lag of a reader.
     struct Lag: Hashable {
         var seconds: UInt64 = 0
-        /// The bytes committed since the reader's snapshot.
+        /// The number of bytes committed since the reader's snapshot.
         var bytes: UInt64 = 0
     }
 
     private struct Commit {
         var number: UInt64
         var time: UInt64
-        /// The bytes of all earlier commits.
+        /// The size of all earlier commits, in bytes.
         var bytesBefore: UInt64
     }
 

@@ -12,7 +12,7 @@ extension Committer {
 
     /// Registers a consumer that needs every transaction after a position; durable on return.
     ///
-    /// A consumer that is registered already keeps its position, unless it is expired: then it
+    /// A consumer that is already registered keeps its position, unless it is expired: then it
     /// starts again at `position`. After an error nothing has changed. Throws:
     /// - `usage` for an invalid name or a position after the tail;
     /// - `historyExpired` for a position that was removed;

@@ -224,7 +224,7 @@ final class Committer {
             ])
     }
 
-    /// Installs a whole model, unless it is the store's model already.
+    /// Installs a whole model, unless it is already the store's model.
     ///
     /// Throws the errors of ``install(_:declared:by:)``, and ``TandemError`` with the list of
     /// differences if the change requires a migration.

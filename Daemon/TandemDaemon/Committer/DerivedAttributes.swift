@@ -5,7 +5,7 @@ import TandemQuery
 ///
 /// At this point the plan includes cascades, nullified links and replaced objects. A count is
 /// computed from the count in the row and the members added and removed, so the cost doesn't depend
-/// on the total number of members. An object whose members change is part of the plan anyway; if
+/// on the total number of members. An object whose members change is already part of the plan; if
 /// only its links changed, the new count also changes its row.
 struct DerivedAttributes {
     let graph: PlanningGraph

@@ -19,8 +19,8 @@ struct JournalReplay {
 
     /// Applies all missing transactions; returns nil if there is none.
     ///
-    /// Each transaction is passed to `keep` after it was applied. `commit` is called whenever the
-    /// open transaction of the store is full.
+    /// Each transaction is passed to `keep` after it has been applied. `commit` is called whenever
+    /// the open transaction of the store is full.
     func run(
         keep: (EncodedTransaction) -> Void, commit: () throws -> Void
     ) throws -> Outcome? {
@@ -43,9 +43,11 @@ struct JournalReplay {
             nanoseconds: clock.monotonicNanoseconds - start)
     }
 
-    /// Returns a transaction from the journal, since transactions of the ring lack blob contents.
+    /// Returns a transaction from the journal, since transactions in the ring lack the contents of
+    /// blobs.
     ///
-    /// A read error is fatal and no client's mistake, because the store lacks the transaction.
+    /// A read error is fatal rather than a client's mistake, because the store lacks the
+    /// transaction.
     private func recorded(
         _ position: UInt64, _ source: TransactionSource
     ) throws(DaemonError) -> EncodedTransaction {

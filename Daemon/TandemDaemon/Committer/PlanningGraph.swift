@@ -8,7 +8,7 @@ final class PlanningGraph {
     let limits: DaemonLimits
     /// The maximum number of objects that deletions may cascade to, including the deleted ones.
     private let most: Int
-    /// The contents, included in the request, of values too long for a row.
+    /// The contents of values too long for a row, sent with the request or derived from it.
     private(set) var blobs: [BlobReference: Blob] = [:]
     /// Long texts that the request refers to and that are known to exist.
     var texts: Set<TextReference> = []
@@ -162,7 +162,7 @@ final class PlanningGraph {
         target.set(relationship.inverseSlot, .reference(owner.object))
     }
 
-    /// Adds a member to a to-many relationship; does nothing if it is a member already.
+    /// Adds a member to a to-many relationship; does nothing if it is already a member.
     func add(_ member: ObjectReference, to owner: ObjectReference, _ slot: Int) throws {
         let relationship = try toMany(owner, slot)
         try require(member, relationship)

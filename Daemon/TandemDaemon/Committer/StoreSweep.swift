@@ -1,6 +1,6 @@
 import TandemStore
 
-/// The removal of old save ids and blobs from the store, as a part of its checkpoints.
+/// The removal of old save ids and blobs from the store, as part of its checkpoints.
 struct StoreSweep {
     /// Blobs last referenced before this position have been removed.
     private(set) var blobsBelow: UInt64 = 0

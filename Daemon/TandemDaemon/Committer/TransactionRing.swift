@@ -6,9 +6,9 @@ import TandemModel
 /// bytes.
 struct TransactionRing {
     private var transactions: Deque<EncodedTransaction> = []
-    /// The bytes of the transactions in the ring.
+    /// The size of the transactions in the ring, in bytes.
     private(set) var bytes = 0
-    /// The bytes of all transactions ever added.
+    /// The size of all transactions ever added, in bytes.
     private(set) var addedBytes: UInt64 = 0
     private let maximumCount: Int
     private let maximumBytes: Int

@@ -14,7 +14,7 @@ final class PushDispatcher {
     private(set) var sharedBatch: SharedPushBatch?
     /// The time when the last flush returned, in nanoseconds of the monotonic clock.
     private(set) var flushedAt: UInt64 = 0
-    /// The bytes of the transactions of this turn's flush.
+    /// The size of the transactions in this turn's flush, in bytes.
     private var flushedBytes = 0
 
     init(_ committer: Committer) { self.committer = committer }
@@ -67,7 +67,7 @@ final class PushDispatcher {
         subscribers.markAllLagging(after: position, onLag)
     }
 
-    /// Returns the bytes of the last flush since the previous call.
+    /// Returns the size of the last flush since the previous call, in bytes.
     ///
     /// A subscriber must be sent as many bytes as are saved; otherwise it lags while the saves
     /// continue.

@@ -1,9 +1,9 @@
 import TandemIO
 
-/// The bytes held by waiting and running reads and by answers being sent.
+/// The number of bytes held by waiting and running reads and by answers being sent.
 struct ReadByteCount {
     private let clock: any Clock
-    /// The bytes held, without the memory of running reads.
+    /// The number of bytes held, without the memory of running reads.
     private(set) var held = 0
     /// The memory of the running reads.
     let memory = ReadMemory()
@@ -12,10 +12,10 @@ struct ReadByteCount {
 
     init(_ clock: any Clock) { self.clock = clock }
 
-    /// The bytes held by all reads.
+    /// The number of bytes held by all reads.
     var total: Int { held + memory.bytes }
 
-    /// Updates the bytes counted for a read.
+    /// Updates the number of bytes counted for a read.
     mutating func recount(_ read: PendingRead) { count(read.bytes, of: read) }
 
     /// Stops counting a read.

@@ -107,7 +107,7 @@ final class RequestIntake {
     /// Cancels a request, whether it waits or runs, and answers it with `cancelled`.
     ///
     /// Requests that cannot be cancelled continue. A request that is not found is assumed to have
-    /// been answered already, and the client gets that answer. Cost: a scan of the session's
+    /// already been answered, and the client gets that answer. Cost: a scan of the session's
     /// requests, at most `limits.requestsInFlight`.
     private func cancel(_ id: UInt32, _ session: Session) {
         guard end(request: id, session) else { return reporter.countLateCancel() }

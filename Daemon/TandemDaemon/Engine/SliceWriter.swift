@@ -3,7 +3,7 @@ import TandemIO
 /// Writes the output of sessions, and measures the current slice of a turn.
 final class SliceWriter {
     private let buffer = CoalescingBuffer()
-    /// The bytes written since the current slice began.
+    /// The number of bytes written since the current slice began.
     private(set) var bytes = 0
     /// The start of the current slices, in nanoseconds of the monotonic clock.
     private var began: UInt64 = 0

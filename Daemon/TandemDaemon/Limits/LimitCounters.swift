@@ -1,7 +1,7 @@
 import TandemIO
 import TandemModel
 
-/// The number of times each limit was reached since the start.
+/// The number of times each limit has been reached since the start.
 final class LimitCounters: Sendable {
     private let counts = Locked<[Limit: UInt64]>([:])
 
@@ -10,7 +10,7 @@ final class LimitCounters: Sendable {
         counts.withLock { $0[limit, default: 0] += times }
     }
 
-    /// The number of times a limit was reached.
+    /// The number of times a limit has been reached.
     subscript(limit: Limit) -> UInt64 { counts.withLock { $0[limit] ?? 0 } }
 
     /// Counts that a limit was reached, and returns an error that ends with its name and value.

@@ -2,9 +2,9 @@ import TandemModel
 
 /// The reason why the daemon refused or ended a connection.
 enum Refusal: String, CaseIterable {
-    /// The limit of connections is reached.
+    /// The limit on connections has been reached.
     case connections
-    /// The user's limit of connections is reached.
+    /// The user's limit on connections has been reached.
     case userConnections
     /// The user has no role, or one too low for the model declared in the hello.
     case role

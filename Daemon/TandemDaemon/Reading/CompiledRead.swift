@@ -66,7 +66,7 @@ enum CompiledRead {
         }
     }
 
-    /// The work for each object, relative to the comparison of one number.
+    /// The work of evaluating an object, relative to the comparison of one number.
     var weight: Int { PredicateSize.weight(of: predicates) }
 
     /// Whether the lists of a verdict request can be compiled quickly enough on the daemon's

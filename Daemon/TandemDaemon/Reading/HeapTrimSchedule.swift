@@ -12,7 +12,8 @@
 struct HeapTrimSchedule {
     /// The time of the next release; nil if there is not enough freed memory.
     private(set) var due: UInt64?
-    /// The bytes freed since the last release; memory that was reused meanwhile counts twice.
+    /// The number of bytes freed since the last release; memory that was reused meanwhile counts
+    /// twice.
     private(set) var bytes = 0
 
     /// Records that a read freed `bytes`.

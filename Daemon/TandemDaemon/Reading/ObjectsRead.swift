@@ -15,8 +15,8 @@ struct ObjectsRead {
 
     /// Reads all requested data.
     ///
-    /// Throws `schemaMismatch` for slots of another model, and `limitExceeded` if the answer would
-    /// be too large, and `unknownProperty` for a slot that is not a to-many relationship.
+    /// Throws `schemaMismatch` for slots of another model, `limitExceeded` if the answer would be
+    /// too large, and `unknownProperty` for a slot that is not a to-many relationship.
     func answer() throws -> ReadAnswer {
         if !read.members.isEmpty {
             try run.model.check(slotsOf: read.modelVersion, "the read", "read again")
@@ -66,7 +66,7 @@ struct ObjectsRead {
         return list
     }
 
-    /// The number of members that take about as long as one object.
+    /// The number of members that take about as long to read as one object.
     private static let membersForOne = 8
 }
 

@@ -14,7 +14,7 @@ struct ReadRun {
     /// The work after which the read ends with `interrupted`, because it is not a small read; nil
     /// for no bound.
     var smallReadRows: Int?
-    /// The work of an object, relative to one whose predicate compares one number.
+    /// The work of evaluating an object, relative to the comparison of one number.
     var weight = 1
     /// Throws if the read must end.
     var check: ReadBudget.Check?

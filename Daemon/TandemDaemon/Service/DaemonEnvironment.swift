@@ -10,7 +10,7 @@ protocol EventPoller: AnyObject {
     /// Changes the events for which a descriptor is watched.
     func modify(_ target: Int32, token: UInt64, interest: Interest) throws(IOError)
 
-    /// Waits until a descriptor is ready or the timeout ends; replaces the contents of `events`.
+    /// Waits until a descriptor is ready or the timeout expires; replaces the contents of `events`.
     func wait(timeoutMilliseconds: Int32, into events: inout [Poller.Event]) throws(IOError)
 }
 

@@ -1,6 +1,6 @@
 import TandemIO
 
-/// The daemon's end of a client's connection: a socket, or a pipe in memory in simulations.
+/// The daemon's end of a client's connection: a socket, or an in-memory pipe in simulations.
 ///
 /// Reads and writes never block. A call through the protocol costs about a nanosecond; the system
 /// call costs a thousand times that.

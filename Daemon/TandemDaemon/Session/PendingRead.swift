@@ -23,7 +23,7 @@ final class PendingRead {
     /// The job, and the committed bytes and the time when its snapshot was taken; nil for a waiting
     /// read.
     private var begun: (job: ReadJob, committedBytes: UInt64, time: UInt64)?
-    /// The bytes that are counted for the read.
+    /// The number of bytes counted for the read.
     private(set) var countedBytes = 0
     /// The interests of its session before the request, restored if the request is not answered;
     /// nil for a batch's search.

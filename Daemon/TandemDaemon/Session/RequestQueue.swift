@@ -19,7 +19,7 @@ struct RequestQueue {
     /// The requests except chunks of batch inserts, in order of arrival.
     private(set) var waiting: [Waiting] = []
     private var insertChunks: Deque<Waiting> = []
-    /// The bytes of the queued requests and of the batch-insert chunks.
+    /// The size of the queued requests and of the batch-insert chunks, in bytes.
     private(set) var bytes = 0
     /// The number of queued saves.
     private(set) var saves = 0

@@ -10,8 +10,8 @@ import TandemWire
 ///
 /// State:
 /// - `client`: the process at the other end, its role, and the contents of its hello.
-/// - `subscription`: the group of the session, and the position up to which every transaction was
-///   considered for its client, pushed or irrelevant.
+/// - `subscription`: the group of the session, and the position up to which every transaction has
+///   been considered for its client, whether pushed or irrelevant.
 /// - `machine`: the hello, the requests in flight, and the last position announced to the client by
 ///   a push or an answer. The next push names that position as its predecessor, so that the client
 ///   notices a gap.
@@ -119,10 +119,10 @@ final class Session {
     /// Records that transactions after a position are still to be considered.
     func lag(after position: UInt64) { subscription.lag(after: position) }
 
-    /// Records that the next transaction was considered.
+    /// Records that the next transaction has been considered.
     func advance(to position: UInt64) { subscription.advance(to: position) }
 
-    /// Records that every transaction up to the tail was considered.
+    /// Records that every transaction up to the tail has been considered.
     func reachTail() { subscription.reachTail() }
 
     /// Records that the client is to be sent a progress mark.
@@ -131,7 +131,7 @@ final class Session {
     /// Records that the client was sent the read-only state, which has changed `changes` times.
     func didSend(state changes: UInt64) { subscription.didSend(state: changes) }
 
-    /// The position up to which every transaction was considered for this client.
+    /// The position up to which every transaction has been considered for this client.
     var sent: UInt64 { lagPosition ?? committer.position }
 
     /// The position after which the session needs every transaction, for pushes or for its running
@@ -143,7 +143,7 @@ final class Session {
 
     // MARK: State
 
-    /// The bytes of the queued requests and of the batch-insert chunks.
+    /// The size of the queued requests and of the batch-insert chunks, in bytes.
     var inboundBytes: Int { input.queue.bytes }
 
     /// The number of queued saves; the socket is not read while there are any.
@@ -152,7 +152,7 @@ final class Session {
     /// Whether the socket was full at the last write.
     var isWaitingToWrite: Bool { output.isWaitingToWrite }
 
-    /// The bytes in the outbound queue; those of pushes are shared with other sessions.
+    /// The number of bytes in the outbound queue; those of pushes are shared with other sessions.
     var outboundBytes: Int { output.bytes }
 
     /// Whether the outbound queue has reached its limit.
@@ -311,7 +311,7 @@ final class Session {
         subscription.source.rest()
     }
 
-    /// Removes queued bytes that the socket has accepted already.
+    /// Removes queued bytes that the socket has already accepted.
     func drop(_ taken: Int) { output.drop(taken) }
 
     /// Writes as much as the socket accepts.

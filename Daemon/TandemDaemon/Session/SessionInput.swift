@@ -6,11 +6,11 @@ struct SessionInput {
     private var decoder = ClientMessageDecoder()
     /// The requests that wait for their turn, or for the session to become current.
     private(set) var queue = RequestQueue()
-    /// The bytes and the arrival time of the request most recently removed from the queue.
+    /// The size and the arrival time of the request most recently removed from the queue.
     private(set) var lastPopped: (bytes: Int, arrival: UInt64) = (0, 0)
     /// The number of received messages.
     private(set) var messages: UInt64 = 0
-    /// The bytes of an incomplete message, as counted by ``UnfinishedMessages``.
+    /// The size of an incomplete message, as counted by ``UnfinishedMessages``.
     private(set) var unfinishedBytes = 0
     /// The arrival time of that message's first bytes; nil if there is none.
     private(set) var unfinishedSince: UInt64?

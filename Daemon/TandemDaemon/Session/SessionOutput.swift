@@ -10,7 +10,7 @@ struct SessionOutput {
     private(set) var isWaitingToWrite = false
     /// The number of pushes.
     private(set) var pushes: UInt64 = 0
-    /// The bytes that the socket has accepted.
+    /// The number of bytes that the socket has accepted.
     private(set) var written: UInt64 = 0
     /// The answers that must follow pushes still to be queued.
     private(set) var held: Deque<(position: UInt64, id: UInt32, message: DaemonMessage)> = []
@@ -21,7 +21,7 @@ struct SessionOutput {
     /// The last time at which the socket had accepted all chunks of an answer sent so far.
     private(set) var acceptedAt: UInt64 = 0
 
-    /// The queued bytes; those of pushes are shared with other sessions.
+    /// The number of queued bytes; those of pushes are shared with other sessions.
     var bytes: Int { queue.count }
 
     /// Queues a message; throws if it is too large for the wire.
@@ -59,7 +59,7 @@ struct SessionOutput {
         written += UInt64(run.bytes.count)
     }
 
-    /// Removes queued bytes that the socket has accepted already.
+    /// Removes queued bytes that the socket has already accepted.
     mutating func drop(_ taken: Int) {
         queue.drop(taken)
         written += UInt64(taken)

@@ -14,10 +14,10 @@ struct SessionQueue {
 
     var isEmpty: Bool { sessions.isEmpty }
     var count: Int { sessions.count }
-    /// The value of `popCount` after every session now in the queue is removed.
+    /// The value of `popCount` after every session now in the queue has been removed.
     var drainTicket: UInt64 { popCount + UInt64(count) }
 
-    /// Appends a session, unless it is in the queue already.
+    /// Appends a session, unless it is already in the queue.
     mutating func append(_ session: Session) {
         guard !session.marks.contains(mark) else { return }
         session.enter(mark)

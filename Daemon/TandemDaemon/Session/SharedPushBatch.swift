@@ -10,7 +10,7 @@ struct SharedPushBatch {
     struct SharingKey: Hashable {
         /// The id of the subscriber group.
         let group: UInt64
-        /// The position up to which every transaction was considered.
+        /// The position up to which every transaction has been considered.
         let lagPosition: UInt64
         /// The last position announced to the client.
         let cursor: UInt64

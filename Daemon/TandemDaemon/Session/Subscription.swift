@@ -10,8 +10,8 @@ struct Subscription {
     private(set) unowned var group: SubscriberGroup?
     /// The id of the subscriber group; 0 if there is none.
     private(set) var groupID: UInt64 = 0
-    /// The position up to which every transaction was considered for this client, pushed or
-    /// irrelevant; nil if that is the tail.
+    /// The position up to which every transaction has been considered for this client, whether
+    /// pushed or irrelevant; nil if that position is the tail.
     private(set) var lagPosition: UInt64?
     /// Whether the client is to be sent a progress mark, unless it already knows the position.
     private(set) var needsProgressMark = false
@@ -52,13 +52,13 @@ struct Subscription {
         lagPosition = position
     }
 
-    /// Records that the next transaction was considered.
+    /// Records that the next transaction has been considered.
     mutating func advance(to position: UInt64) {
         assert(lagPosition.map { $0 + 1 == position } ?? false, "No transaction is skipped.")
         lagPosition = position
     }
 
-    /// Records that every transaction up to the tail was considered.
+    /// Records that every transaction up to the tail has been considered.
     mutating func reachTail() { lagPosition = nil }
 
     // MARK: Announcements

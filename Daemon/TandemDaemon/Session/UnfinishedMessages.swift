@@ -1,9 +1,9 @@
-/// The bytes of incomplete messages on all connections, in total and by user.
+/// The size of incomplete messages on all connections, in total and by user.
 struct UnfinishedMessages {
     private(set) var bytes = 0
     private var bytesByUser: [UInt32: Int] = [:]
 
-    /// Returns the bytes of one user.
+    /// Returns the number of bytes of one user.
     func bytes(of user: UInt32) -> Int { bytesByUser[user] ?? 0 }
 
     /// Replaces the bytes counted for a connection of a user.
