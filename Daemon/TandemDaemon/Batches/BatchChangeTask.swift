@@ -11,7 +11,7 @@ import TandemWire
 /// (``BatchProgress``), and a retried batch searches after the recorded reference.
 ///
 /// Before an object is processed, it is evaluated again if another client has changed it since the
-/// search, and skipped if it no longer matches or was deleted. If the evaluation takes long, a
+/// search, and skipped if it no longer matches or was deleted. If the evaluation takes too long, a
 /// reader does it. A change that the batch itself made to a later object, at the other end of a
 /// link, does not cause that object to be skipped.
 ///
@@ -156,8 +156,8 @@ final class BatchChangeTask: BatchTask {
     /// Returns the objects of the next transaction that are still selected, and the index of the
     /// first object after the transaction.
     ///
-    /// The transaction ends early if evaluating objects again takes long. If even the first object
-    /// takes too long, it is left to a reader.
+    /// The transaction ends early if evaluating objects again takes too long. If even the first
+    /// object takes too long, it is left to a reader.
     private func nextObjects(
         _ committer: Committer
     ) throws -> (end: Int, selected: [ObjectReference]) {

@@ -489,7 +489,7 @@ final class Committer {
 
     // A shortage never endangers durable transactions. If no room can be reserved for a checkpoint,
     // the changes stay in the open transaction. If the commit itself fails, they are applied again.
-    // Their number is bounded, because no saves are accepted meanwhile.
+    // Their number is bounded, because no saves are accepted in the meantime.
 
     /// Whether saves are rejected.
     var isReadOnly: Bool { shortages.isReadOnly }

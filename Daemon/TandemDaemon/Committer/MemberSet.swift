@@ -3,9 +3,9 @@ import TandemModel
 
 /// A set of members that a save adds to or removes from a relationship.
 ///
-/// Members usually arrive in the order of their numbers. They are kept in a sorted list with binary
-/// search until a member arrives out of order or is removed from a long list. From then on, they
-/// are kept in a hash table.
+/// Members usually arrive in the order of their numbers. They are kept in a sorted list, and found
+/// by binary search, until a member arrives out of order or is removed from a long list. From then
+/// on, they are kept in a hash table.
 struct MemberSet {
     /// The members, sorted by number; unused once there is a table.
     private var list: [ObjectReference] = []

@@ -4,9 +4,9 @@ import TandemModel
 
 /// The objects of a save while it is planned, by number.
 ///
-/// Clients usually send changes in the order of object numbers. Such objects form a sorted array
-/// with binary search. Objects that arrive out of order, such as those at the other ends of links,
-/// are kept in a hash table.
+/// Clients usually send changes in the order of object numbers. Such objects are kept in a sorted
+/// array, and found by binary search. Objects that arrive out of order, such as those at the other
+/// ends of links, are kept in a hash table.
 struct PlanningObjects {
     /// The objects whose numbers arrived in ascending order.
     private var run: [PlanningObject] = []

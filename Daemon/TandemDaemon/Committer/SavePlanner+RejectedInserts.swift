@@ -84,7 +84,7 @@ extension SavePlanner {
     ///
     /// After the split, no chunk has two new objects with the same unique values. So when the
     /// second object is inserted, the first one exists, and can replace it if the policy allows
-    /// that. Throws the error of any insert that fails by itself. Cost: that of planning the
+    /// that. Throws the error of any insert that fails on its own. Cost: that of planning the
     /// request.
     static func cuts(
         of request: SaveRequest, model: CompiledModel, store: Store, numbersBelow: ObjectNumber,

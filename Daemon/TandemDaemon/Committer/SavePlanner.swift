@@ -81,9 +81,9 @@ struct SavePlanner {
         for case .insert(let object, _, _) in request.operations where !mapping.replaces(object) {
             try insert(object)
         }
-        // Deletions come last, in whatever order they were sent. A member that the save moves away
-        // from a deleted object is then neither deleted by a cascade nor a reason to deny the
-        // deletion.
+        // Deletions come last, regardless of the order in which they were sent. A member that the
+        // save moves away from a deleted object is then neither deleted by a cascade nor a reason
+        // to deny the deletion.
         var hasDeletions = false
         for operation in request.operations {
             if operation.isDeletion {

@@ -52,7 +52,7 @@ final class Admission {
         return session
     }
 
-    /// Removes a session; returns false if it was removed before.
+    /// Removes a session; returns false if it has already been removed.
     func remove(_ session: Session) -> Bool {
         guard sessions.removeValue(forKey: session.id) != nil else { return false }
         session.close()

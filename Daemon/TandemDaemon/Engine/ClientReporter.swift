@@ -86,7 +86,7 @@ final class ClientReporter {
     /// Counts a cancelled request.
     func countCancelled() { metrics.cancelledRequests += 1 }
 
-    /// Counts a cancel message whose request was answered before or can't be cancelled.
+    /// Counts a cancel message whose request was already answered or can't be cancelled.
     func countLateCancel() { metrics.lateCancels += 1 }
 
     /// Counts and logs a refused save, without its values.

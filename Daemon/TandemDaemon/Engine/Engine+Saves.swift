@@ -19,7 +19,7 @@ extension Engine {
     /// Plans saves, one per session and round, until none is left or a limit is reached.
     ///
     /// The limits are a full batch and ``DaemonLimits/savesInTurn`` rounds. The remaining saves
-    /// wait for the next call, after sessions whose first save arrives meanwhile. No planned
+    /// wait for the next call, after sessions whose first save arrives in the meantime. No planned
     /// save is answered or visible to reads before ``turn()`` has flushed it.
     func planSaves() throws {
         for _ in 0..<DaemonLimits.savesInTurn {

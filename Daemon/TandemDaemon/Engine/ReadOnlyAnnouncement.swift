@@ -6,7 +6,7 @@ struct ReadOnlyAnnouncement {
     /// The number of changes announced so far; a session remembers the last one that it was sent.
     private(set) var changes: UInt64 = 0
 
-    /// Adopts the committer's state; returns false if it was announced before.
+    /// Adopts the committer's state; returns false if it has already been announced.
     mutating func update(to current: ReadOnlyState) -> Bool {
         // Called in every round, so the texts are created only if there is something to announce.
         guard current.isReadOnly || state.isReadOnly, current.reason != state.reason else {

@@ -118,7 +118,7 @@ final class SessionQueues {
 
     // MARK: State
 
-    /// Adopts the committer's read-only state; returns false if it was announced before.
+    /// Adopts the committer's read-only state; returns false if it has already been announced.
     func announce(_ state: ReadOnlyState) -> Bool { announcement.update(to: state) }
 
     /// Returns whether a session has not been sent the latest read-only state.

@@ -12,7 +12,7 @@
 struct HeapTrimSchedule {
     /// The time of the next release; nil if there is not enough freed memory.
     private(set) var due: UInt64?
-    /// The number of bytes freed since the last release; memory that was reused meanwhile counts
+    /// The number of bytes freed since the last release; memory that was reused in between counts
     /// twice.
     private(set) var bytes = 0
 

@@ -53,7 +53,7 @@ struct ObjectsRead {
                 "\(run.model.id(of: request.owner)) has no to-many relationship \(request.slot)")
         }
         if let most = run.smallReadRows {
-            // Count first, as reading all members may take long.
+            // Count first, because reading all members may take a long time.
             let count = try run.view.memberCount(
                 of: request.owner.number, relationship, atMost: Self.membersForOne * (most + 1))
             try budget.charge(count / Self.membersForOne, heldBytes: budget.collectedBytes)

@@ -30,7 +30,7 @@ final class ReadJob: @unchecked Sendable {
         case search(BatchSearch)
     }
 
-    /// The deadline of a read on the daemon's thread, which serves no other client meanwhile.
+    /// The deadline of a read on the daemon's thread, which serves no other client during the read.
     struct Deadline {
         private let clock: any Clock
         private let end: UInt64

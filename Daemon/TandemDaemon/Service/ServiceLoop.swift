@@ -134,7 +134,7 @@ final class ServiceLoop {
     private func shouldStop(_ signals: SignalSource?) -> Bool {
         while let signal = signals?.next() {
             if signal != .hangUp { return true }
-            // The error was logged already.
+            // The error has already been logged.
             _ = try? engine.reload()
         }
         return false

@@ -152,7 +152,7 @@ struct ReadQueue {
     }
 
     mutating func add(_ read: PendingRead) {
-        assert(!read.isOver && !contains { $0 === read }, "Unfinished reads are queued once.")
+        assert(!read.isOver && !contains { $0 === read }, "A read is queued once, before its end.")
         waiting.append(read)
     }
 

@@ -17,7 +17,7 @@ struct PushBodyCache {
     /// The last result, reused while one transaction is pushed to many sessions.
     private var last: (key: Key, body: PushBody?)?
 
-    /// The bytes counted for each entry in addition to its body.
+    /// The number of bytes counted for each entry in addition to its body.
     private static let entryBytes = 256
 
     /// Creates an empty cache of at most `bytes` bytes; the newest entry alone may exceed that.
