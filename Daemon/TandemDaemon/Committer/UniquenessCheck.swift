@@ -12,7 +12,7 @@ struct UniquenessCheck {
     /// Returns the new objects that existing ones replace; throws if the policy does not allow
     /// that.
     ///
-    /// `objects` are those of the save, sorted by number.
+    /// `objects` contains the objects of the save, sorted by number.
     func run(_ objects: [PlanningObject]) throws -> [Replacement] {
         var problems = ProblemList()
         var replaced: [Replacement] = []

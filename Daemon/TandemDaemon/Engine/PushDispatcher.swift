@@ -67,7 +67,7 @@ final class PushDispatcher {
         subscribers.markAllLagging(after: position, onLag)
     }
 
-    /// Returns the size of the last flush since the previous call, in bytes.
+    /// Returns the size of the last flush in bytes, or 0 if it has already been returned.
     ///
     /// A subscriber must be sent as many bytes as are saved; otherwise it lags while the saves
     /// continue.

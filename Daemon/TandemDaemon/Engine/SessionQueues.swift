@@ -90,7 +90,7 @@ final class SessionQueues {
     /// Returns whether a session, between two turns, is in a queue or waits for an event that will
     /// queue it.
     ///
-    /// A turn in any queue except `saving` does all work of the session, and queues it again.
+    /// A turn in any queue except `saving` does all the work of the session, and queues it again.
     func isScheduled(_ session: Session) -> Bool {
         if session.hasSave, !session.marks.contains(.saves) { return false }
         if session.hasInsertChunks, !session.marks.contains(.insertChunks) { return false }

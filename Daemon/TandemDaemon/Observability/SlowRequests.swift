@@ -3,8 +3,8 @@ import TandemWire
 
 /// The slowest recent requests, for `tandem status` and `tandem top`.
 ///
-/// The duration is from the arrival of a request's last bytes to its answer, including the wait for
-/// other requests. Requests that are meant to wait for a position are not counted.
+/// The duration is measured from the arrival of a request's last bytes to its answer, including the
+/// wait for other requests. Requests that are meant to wait for a position are not counted.
 struct SlowRequests {
     /// An answered request.
     struct Request {

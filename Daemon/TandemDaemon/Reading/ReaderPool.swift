@@ -25,9 +25,9 @@ protocol ReadExecutor: AnyObject {
 /// Threads that read snapshots, at normal priority: threads of lower priority would starve on a
 /// busy machine.
 ///
-/// The threads take turns (``ReaderTurns``); only some of them run at a time. So a long read delays
-/// short ones only for a turn, and the daemon's thread keeps its share of the processor. Only the
-/// daemon's thread uses the pool: it submits jobs and collects their results.
+/// The threads take turns (``ReaderTurns``): only a limited number run at a time. So a long read
+/// delays short ones only for a turn, and the daemon's thread keeps its share of the processor.
+/// Only the daemon's thread uses the pool: it submits jobs and collects their results.
 final class ReaderPool: ReadExecutor {
     private let queue = WorkQueue<ReadJob>()
     private let news = Locked<[ReadJob]>([])
