@@ -56,7 +56,7 @@ public final class ScriptedTransport: Sendable {
 
     /// The number of read-only requests that were sent, including retries.
     ///
-    /// These are fetches, reads, waits for a position, and the like. For code that only reads, it
+    /// These are fetches, reads, waits for a position, and the like. For code that only reads, this
     /// is the number of round trips.
     public var readRequests: Int { state.withLock { $0.readRequests } }
 
