@@ -78,7 +78,7 @@ public final class ScriptedTransport: Sendable {
     /// Accepts connections again.
     public func acceptConnections() { state.withLock { $0.refusesConnections = false } }
 
-    /// Holds back all messages from the daemon, pushes and answers, in order; blocked callers keep
+    /// Holds back all messages from the daemon (pushes and answers), in order; blocked callers keep
     /// waiting.
     public func hold() {
         let connections = state.withLock { state in

@@ -113,9 +113,9 @@ public import TandemModel
 
     /// Appends objects whose keys have a common prefix.
     ///
-    /// The effect is the same as that of appending the objects one by one. They are written column
-    /// by column, which takes only a few nanoseconds per object. If `includesKeys` is false, no
-    /// keys are stored. The list must have at most one hop.
+    /// The effect is the same as appending the objects one by one. They are written column by
+    /// column, which takes only a few nanoseconds per object. If `includesKeys` is false, no keys
+    /// are stored. The list must have at most one hop.
     package mutating func append(
         _ placed: UnsafeBufferPointer<Placed>, prefix: UnsafeRawBufferPointer, includesKeys: Bool
     ) {
