@@ -22,7 +22,7 @@ public final class EmbeddedDaemon: Sendable {
     private final class Outcome: Sendable {
         let handle = Locked<Result<Daemon.Handle, DaemonError>?>(nil)
         let failure = Locked<DaemonError?>(nil)
-        /// Called when the store was opened, and when opening or running the daemon failed.
+        /// Called when the store has been opened, and when opening or running the daemon fails.
         private let opened: @Sendable () -> Void
 
         init(_ opened: @escaping @Sendable () -> Void) { self.opened = opened }

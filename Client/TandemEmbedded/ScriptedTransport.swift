@@ -56,7 +56,7 @@ public final class ScriptedTransport: Sendable {
 
     /// The number of read-only requests that were sent, including retries.
     ///
-    /// These are fetches, reads, waits for a position, and the like. For code that only reads, it
+    /// These are fetches, reads, waits for a position, and the like. For code that only reads, this
     /// is the number of round trips.
     public var readRequests: Int { state.withLock { $0.readRequests } }
 
@@ -78,7 +78,7 @@ public final class ScriptedTransport: Sendable {
     /// Accepts connections again.
     public func acceptConnections() { state.withLock { $0.refusesConnections = false } }
 
-    /// Holds back all messages from the daemon, pushes and answers, in order; blocked callers keep
+    /// Holds back all messages from the daemon (pushes and answers), in order; blocked callers keep
     /// waiting.
     public func hold() {
         let connections = state.withLock { state in

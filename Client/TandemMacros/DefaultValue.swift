@@ -8,7 +8,7 @@ struct DefaultValue {
     /// Whether the initial value is nil, which does not count as a default.
     var isNil: Bool { expression.is(NilLiteralExprSyntax.self) }
 
-    /// Whether the initial value is nil or an empty array literal, as is allowed for a
+    /// Whether the initial value is nil or an empty array literal, both of which are allowed for a
     /// relationship.
     var isEmpty: Bool {
         isNil || expression.as(ArrayExprSyntax.self)?.elements.isEmpty == true

@@ -112,7 +112,7 @@ struct ModelProperty {
     ) -> ModelProperty? {
         let arguments = PropertyArguments(stored.relationship)
         if let name = arguments.unlabelled.first {
-            // If the inverse is missing as well, the fix-it for it also removes the name.
+            // If the inverse is missing as well, the fix-it that adds it also removes the name.
             problems.report(
                 "name", at: name,
                 "a relationship has the name of its Swift property; remove the argument `\(name.trimmed)`",

@@ -11,8 +11,8 @@ public import Tandem
 ///     }
 ///     try await ServiceGroup(services: [mailer], logger: logger).run()
 ///
-/// A save is acknowledged after its last change was processed. If the service ends before that, the
-/// whole save is delivered again. On graceful shutdown, the service finishes the change that is
+/// A save is acknowledged once its last change has been processed. If the service ends before that,
+/// the whole save is delivered again. On graceful shutdown, the service finishes the change that is
 /// being processed.
 public struct ConsumerService<Object: ManagedEntity>: Service {
     private let name: String

@@ -15,8 +15,8 @@ extension PersistentContainer {
     /// | `tandem_operation_duration` | timer | `operation`: merge, fetch, fault, save |
     /// | `tandem_operation_failures` | counter | `operation`: also connect |
     ///
-    /// `tandem metrics` prints the daemon's own metrics. Cost: for each operation, formatting as
-    /// for a log, and two calls to the backend.
+    /// `tandem metrics` prints the daemon's own metrics. Cost per operation: formatting, as for
+    /// a log, and up to two calls to the backend.
     /// - Parameter factory: The backend; by default, that of `MetricsSystem`.
     public func measure(with factory: any MetricsFactory = MetricsSystem.factory) {
         let meters = Dictionary(

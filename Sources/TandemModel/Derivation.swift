@@ -9,7 +9,7 @@
 public enum Derivation: Hashable, Sendable, CustomStringConvertible {
     /// The number of members of a to-many relationship: an int, never null.
     case count(String)
-    /// A text without case differences and diacritics; null if the source is null.
+    /// A case-folded text without diacritics; null if the source is null.
     case folded(String)
 
     /// The property from which the value is computed.

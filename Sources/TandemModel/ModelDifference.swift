@@ -15,7 +15,7 @@ public struct ModelDifference: Hashable, Sendable, CustomStringConvertible {
         case type
         /// Whether the value may be null, or the relationship empty.
         case optional
-        /// The value of new objects.
+        /// The default value.
         case defaultValue = "default"
         /// The allowed values.
         case values

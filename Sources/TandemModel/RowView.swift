@@ -4,8 +4,8 @@ import FoundationEssentials
 ///
 /// A view is valid only during a call that borrows the bytes. Neither the view nor its bytes may
 /// escape from the closure, because the next write to the store can reuse the page. Values are
-/// copied when they are read. Every read is bounds-checked: a row that was not checked
-/// (``hasShape(of:)``) traps before it is read beyond its end.
+/// copied when they are read. Every read is bounds-checked: reading beyond the end of a row
+/// that was not checked (``hasShape(of:)``) traps.
 @usableFromInline package struct RowView {
     /// The bytes, in the layout of ``RowLayout``.
     @usableFromInline package let bytes: UnsafeRawBufferPointer

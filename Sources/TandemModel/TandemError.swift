@@ -69,7 +69,7 @@ public struct TandemError: Error, Hashable, Sendable, CustomStringConvertible {
     package var conflicts: [MergeConflict] = []
     /// The partial result of a failed batch; nil for other errors.
     public var done: BatchResult?
-    /// The index of the row that made a batch insert fail, from 0; all rows before that row were
+    /// The zero-based index of the row that made a batch insert fail; all rows before that row were
     /// inserted.
     public var row: Int?
 

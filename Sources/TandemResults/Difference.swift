@@ -1,7 +1,7 @@
 extension ResultsChange {
     /// Returns the change from one state of the sections to another, or nil if there is none.
     ///
-    /// The method is used after refetches, reconnects, several transactions at once, and the
+    /// The method is used after refetches, reconnects, several transactions at once, and
     /// recovery from a failure. The rules are the same as for an edit. Numbers in `changed` that
     /// occur in both states are reported once: as moves if they are out of order with the rest,
     /// otherwise as updates. Other numbers are reported only if they are inserted or deleted, or if

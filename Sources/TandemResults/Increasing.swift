@@ -37,9 +37,9 @@ struct MovablePair {
 /// Returns which movable elements can stay in place between those that must stay.
 ///
 /// `olds` are the old indexes of all removed or movable elements, `news` the new indexes of all new
-/// or movable ones. All other elements stay, in order. A movable element can stay only if it is
-/// between the same two of these before and after the edit. Of the movable elements in such a gap,
-/// a longest ordered run stays. Cost: O(k log k) for k elements, regardless of the list's length.
+/// or movable ones. All other elements stay, in order. A movable element can stay only if it is in
+/// the same gap between them before and after the edit. In each gap, a longest ordered run of
+/// such elements stays. Cost: O(k log k) for k elements, regardless of the list's length.
 func stayingPairs(_ pairs: [MovablePair], olds: [Int], news: [Int]) -> [Bool] {
     assert(
         pairs.count <= min(olds.count, news.count), "A movable element has an index in each state.")

@@ -65,7 +65,7 @@ package import TandemQuery
         return links
     }
 
-    /// Returns the link of each row: the index of its object in `reached`, from 1, or 0.
+    /// Returns the link of each row: the 1-based index of its object in `reached`, or 0.
     private func places() -> [UInt32] {
         var places: [UInt32] = []
         places.reserveCapacity(parts.reduce(0) { $0 + $1.numbers.count })

@@ -71,7 +71,7 @@ struct NumberTable: Sendable {
         return true
     }
 
-    /// Asserts that a probe ends and that the counts are right; called after every change.
+    /// Asserts that every probe ends and that the counts are right.
     private func checkInvariants() {
         assert(count + tombstoneCount < buckets.count, "Every probe ends at an empty bucket.")
         assert(

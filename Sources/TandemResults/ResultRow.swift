@@ -4,7 +4,7 @@
 /// equal keys are in ascending order even if the sort order is descending, because only the
 /// encoding of the key depends on the direction.
 @usableFromInline package struct ResultRow: Hashable, Sendable {
-    /// The object's number, unique in the store over all entities.
+    /// The object's number, unique in the store across all entities.
     package var number: UInt64
     /// The tag of the object's own (most derived) entity.
     package var entityTag: UInt16

@@ -13,7 +13,7 @@ extension RowStore {
         leaves.checkAllRows()
     }
 
-    /// Asserts that a leaf is the one that its section has at a location.
+    /// Asserts that a location, its leaf and its section are consistent with each other.
     func checkInvariants(at place: LeafLocation) {
         assert(
             sections.slots[place.slot].leaves[place.leafIndex].leaf == UInt32(place.leaf),

@@ -72,7 +72,7 @@ struct RowStore: Sendable {
     /// Returns the index that a step recorded in a section; verify it before use.
     func touchedHint(of slot: Int) -> Int { sections.slots[slot].touched }
 
-    /// Records a section's index in a step.
+    /// Records a section's index in a step's `touched`.
     mutating func setTouchedHint(_ index: Int, of slot: Int) {
         sections.setTouched(index, of: slot)
     }

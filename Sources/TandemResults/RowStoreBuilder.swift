@@ -87,7 +87,7 @@ struct RowStoreBuilder: Sendable {
         }
     }
 
-    /// Reserves capacity for all announced rows, but for at most `mostExpected` of them in advance.
+    /// Reserves capacity for the announced rows, up to `mostExpected` in advance.
     private mutating func makeRoom(for more: Int, sections: Int, expecting total: Int) {
         leaves.reserve(more) { least in
             let room = least > total ? 2 * least : min(total, max(2 * least, Self.mostExpected))

@@ -88,7 +88,7 @@ struct SectionTable: Sendable {
         if slots[slot].hint != index { slots[slot].hint = index }
     }
 
-    /// Records a section's index in a step.
+    /// Records a section's index in a step's `touched`.
     mutating func setTouched(_ index: Int, of slot: Int) { slots[slot].touched = index }
 
     // MARK: Rows and leaves

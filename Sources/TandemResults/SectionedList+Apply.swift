@@ -63,7 +63,8 @@ extension SectionedList {
     /// Returns the change from another list to this one, as after a refetch; nil if there is none.
     ///
     /// Rows in `changed` that are in both lists are reported once. All other rows are reported only
-    /// if they were inserted or deleted, or are no longer in order with each other. Cost: O(n).
+    /// if they were inserted or deleted, or are no longer in order with each other. Cost:
+    /// O(n log n) at worst, O(n) usually.
     package func change(
         from old: SectionedList, changed: [UInt64: ChangeReason] = [:]
     ) -> ResultsChange? {

@@ -21,7 +21,7 @@ struct TableText: Equatable {
     /// All lines without marks, for the comparison at the end of the demo.
     var text: String { lines(marks: [:]).map { $0 + "\n" }.joined() }
 
-    /// Returns the lines; `marks` are printed before the names of teams, by number.
+    /// Returns the lines; `marks` maps the numbers of teams to marks printed before their names.
     func lines(marks: [UInt64: String], emphasis: (String) -> String = { $0 }) -> [String] {
         guard !zones.isEmpty else { return ["no teams yet"] }
         var lines: [String] = []

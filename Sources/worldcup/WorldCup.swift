@@ -43,7 +43,7 @@ struct WorldCup: ParsableCommand {
     }
 }
 
-/// The option for the daemon's socket, which every verb has.
+/// The option for the daemon's socket, which every verb except `demo` has.
 struct SocketOptions: ParsableArguments {
     @Option(
         help: "Path of the socket (TANDEM_SOCKET); by default, the socket of the daemon `default`.")

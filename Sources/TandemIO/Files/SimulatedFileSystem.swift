@@ -151,7 +151,7 @@ public final class SimulatedFileSystem: FileSystem {
         if recordsOperations { operations.append(operation) }
     }
 
-    /// The size of all files, in bytes.
+    /// The total size of all files, in bytes.
     public var usedBytes: Int { names.values.reduce(0) { $0 + $1.content.count } }
 
     private func change(_ path: String, _ change: NameChange) {
@@ -179,7 +179,7 @@ public struct SimulatedFaults: Sendable {
     public var writeErrno: Int32 = 5
     /// The number of bytes written before the write fails.
     public var bytesKept = 0
-    /// The number of the sync of a file or directory that fails; nil for none.
+    /// The number of the sync that fails, counting files and directories; nil for none.
     ///
     /// Each call decrements it.
     public var failingSync: Int?

@@ -27,8 +27,8 @@ public final class UnixListener {
 
     /// Listens at `path`, whose directory is created if missing (mode 0755).
     ///
-    /// `mode` and `group` determine which users may connect, for example 0o660 and a group of these
-    /// users. Without `group` the socket has the group of the process.
+    /// `mode` and `group` determine which users may connect, for example 0o660 and a group that
+    /// contains them. Without `group` the socket has the group of the process.
     ///
     /// Throws `EEXIST` if the path names something other than a socket. Throws an error with
     /// `isLocked`, which names the holder, if another daemon listens there.

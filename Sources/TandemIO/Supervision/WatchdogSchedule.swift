@@ -20,7 +20,7 @@ public struct WatchdogSchedule: Hashable, Sendable {
     /// Creates a schedule for the service manager's timeout; the first message is due half a
     /// timeout after `now`.
     public init(timeoutMicroseconds: UInt64, now: UInt64) {
-        // Half of the timeout, in nanoseconds. A timeout above 2^50 µs (35 years) would overflow.
+        // Half of the timeout, in nanoseconds. The limit, 2^50 µs (35 years), prevents an overflow.
         interval = max(1, min(timeoutMicroseconds, 1 << 50) * 500)
         last = now
     }

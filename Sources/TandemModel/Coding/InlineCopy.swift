@@ -1,8 +1,8 @@
 extension UnsafeMutableRawPointer {
     /// Copies bytes, usually few, or their complements; the two ranges must not overlap.
     ///
-    /// The method is used for hundreds of thousands of keys. Bytes are copied word by word, because
-    /// a call of `memcpy` takes longer than copying a few dozen bytes.
+    /// The method is used for hundreds of thousands of keys. Short ranges are copied word by word,
+    /// because a call to `memcpy` takes longer than copying a few dozen bytes.
     ///
     ///     room.copyInline(from: component, count: 9, flipping: ascending ? 0 : .max)
     ///

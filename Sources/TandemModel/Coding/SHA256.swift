@@ -21,7 +21,7 @@ struct SHA256 {
 
     /// Returns the digest of bytes, which has 32 bytes.
     ///
-    /// Cost: some nanoseconds per byte.
+    /// Cost: a few nanoseconds per byte.
     static func digest(of bytes: some Collection<UInt8>) -> [UInt8] {
         let whole = Array(bytes)
         let blocks = whole.count & ~63

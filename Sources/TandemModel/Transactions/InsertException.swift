@@ -1,6 +1,6 @@
 /// An insert whose result can't be derived from the transaction's inserted objects.
 package struct InsertException: Hashable, Sendable {
-    /// The index of the insert among those of the save, from 0.
+    /// The zero-based index of the insert among those of the save.
     package var index: Int
     /// The resulting object; nil if the same save deleted it.
     package var object: ObjectReference?

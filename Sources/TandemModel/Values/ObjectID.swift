@@ -1,4 +1,4 @@
-/// The number of an object, unique in the store over all entities and never reused.
+/// The number of an object, unique in the store across all entities and never reused.
 public typealias ObjectNumber = UInt64
 
 /// The number that identifies an entity in the rows, links and change sets of a store.
@@ -32,7 +32,7 @@ public struct ObjectReference: Hashable, Sendable, Comparable {
 public struct ObjectID: Hashable, Sendable, Comparable, LosslessStringConvertible {
     /// The object's own, most derived entity.
     public let entity: String
-    /// The object's number, unique in the store over all entities.
+    /// The object's number, unique in the store across all entities.
     public let number: ObjectNumber
 
     /// Creates the id of object `number` of `entity`.

@@ -2,8 +2,8 @@
 package struct PatternError: Error, Hashable, Sendable, CustomStringConvertible {
     /// A description of the problem, as a sentence.
     package var message: String
-    /// The number of the character at which the problem was found, from 1; nil if the error
-    /// concerns the whole pattern.
+    /// The number of the character at which the problem was found, counting from 1; nil if the
+    /// error concerns the whole pattern.
     package var place: Int?
 
     /// The error, such as `at character 4: …`.

@@ -5,9 +5,9 @@ import FoundationEssentials
 /// The conversion is a pure function of the value, as replay requires (law 6). A value that can't
 /// be converted becomes null.
 package struct ValueConversion: Hashable, Sendable {
-    /// The type before.
+    /// The type before the change.
     package let from: AttributeType
-    /// The type after.
+    /// The type after the change.
     package let to: AttributeType
 
     /// Creates the conversion between two types; returns nil if there is none.

@@ -6,8 +6,8 @@ import TandemModel
 /// each column. The evaluator of predicates is therefore used for groups as well.
 struct CompiledHaving: Sendable {
     private let exact: GroupForm
-    /// The condition with sums of integers as doubles, for groups with a sum that overflows an
-    /// integer; nil without such columns.
+    /// The condition with integer sums as doubles, for groups in which such a sum overflows; nil if
+    /// no column is an integer sum.
     private let wide: GroupForm?
     private let sums: [Int]
 

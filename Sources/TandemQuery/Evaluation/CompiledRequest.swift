@@ -52,9 +52,9 @@ public import TandemModel
     /// Resolves a request.
     ///
     /// Throws ``TandemError`` with `unknownEntity`, `unknownProperty`, `limitExceeded` or
-    /// `invalidPredicate`. The latter is thrown for a to-many path without a quantifier, for types
-    /// that can't be compared, and for an order or section through a to-many relationship. The
-    /// error's offset refers to the predicate's ``ObjectPredicate/format``.
+    /// `invalidPredicate`. The code `invalidPredicate` is used for a to-many path without a
+    /// quantifier, for types that can't be compared, and for an order or section through a to-many
+    /// relationship. The error's offset refers to the predicate's ``ObjectPredicate/format``.
     package init(
         _ request: FetchDescriptor, sectionKeyPath: String? = nil, refreshKeyPaths: [String] = [],
         in model: CompiledModel

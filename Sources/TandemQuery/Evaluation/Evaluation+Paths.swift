@@ -83,8 +83,8 @@ extension Evaluation {
         return collect(path, 0, from: scope, reader, &reached) ? reached : nil
     }
 
-    /// Appends the values of the rest of a path, from hop `index` of a scope on; returns false if
-    /// the reader lacks an object.
+    /// Appends the values of a path from hop `index` on, beginning at a scope; returns false if the
+    /// reader lacks an object.
     private func collect<R: GraphReader & ~Copyable>(
         _ path: CompiledPath, _ index: Int, from scope: Scope, _ reader: borrowing R,
         _ reached: inout [Value]
@@ -106,7 +106,7 @@ extension Evaluation {
         return true
     }
 
-    /// Appends the values of the rest of a path, from hop `index` of an object on, or null if there
+    /// Appends the values of a path from hop `index` on, beginning at an object, or null if there
     /// is no object.
     private func collect<R: GraphReader & ~Copyable>(
         _ path: CompiledPath, _ index: Int, at target: ObjectReference?, _ reader: borrowing R,

@@ -90,7 +90,7 @@ package final class GroupedKeys {
         default: naming = .one
         }
         guard slot == nil, case .one = naming else { return }
-        // Nothing has to be read to know the only group and section.
+        // The only group and section are known without reading anything.
         withoutRelated = RelatedKeyCache.Entry(group: group([]), section: index(ofSection: ""))
     }
 

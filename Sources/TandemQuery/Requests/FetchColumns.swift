@@ -134,7 +134,7 @@ extension FetchColumns: ExpressibleByArrayLiteral {
 
 extension FetchColumns {
     /// Appends the binary form: columns as text, key paths of groups, whether rows are distinct,
-    /// the condition on groups.
+    /// and the condition on groups.
     package func encode(into writer: inout ByteWriter) {
         writer.count(columns.count)
         for column in columns { writer.string(column.description) }

@@ -4,8 +4,8 @@ extension FetchDescriptor {
     /// The version of the binary form.
     private static let format: UInt8 = 1
 
-    /// Appends the request's binary form: version, entity, flags, predicate, sort keys, limit,
-    /// offset.
+    /// Appends the request's binary form: version, entity, flags, predicate, sort keys, limit
+    /// and offset.
     package func encode(into writer: inout ByteWriter) {
         writer.uint8(FetchDescriptor.format)
         writer.string(entity)

@@ -9,7 +9,7 @@ public import TandemModel
 /// one element for each object in the list's order, or for each run of objects with the same value.
 /// In a sectioned list, the objects of a section form such runs.
 ///
-///     places.withKeys { keys, ends in … }     // contiguous keys, and the end of each
+///     places.withKeys { keys, ends in … }     // the concatenated keys, and their ends
 ///     for run in places.sectionRuns { … }     // the end of the run, and its section
 @usableFromInline package struct ListPlacements: Hashable, Sendable {
     /// Consecutive objects with the same value.
@@ -30,7 +30,7 @@ public import TandemModel
     package var numbers: [ObjectNumber] = []
     /// The tags of the objects' entities.
     package var tagRuns: [Run] = []
-    /// The sort keys, contiguous.
+    /// The concatenated sort keys.
     package var keys: [UInt8] = []
     /// The end of each sort key in ``keys``.
     package var keyEnds: [UInt32] = []
@@ -40,7 +40,7 @@ public import TandemModel
     package var sectionRuns: [Run] = []
     /// The distinct objects at the ends of hops.
     package private(set) var reached: [ObjectReference] = []
-    /// For each hop, the index in ``reached``, from 1; 0 if the path has an empty relationship.
+    /// For each hop, the 1-based index in ``reached``; 0 if the path has an empty relationship.
     package var linkRuns: [[Run]] = []
 
     /// Creates an empty list with sections, reached objects and a number of hops.
@@ -99,7 +99,7 @@ public import TandemModel
         @usableFromInline package var rest: UnsafeRawBufferPointer
         /// The index of the section's name.
         @usableFromInline package var section: UInt32
-        /// The index of the object at the end of the hop in ``reached``, from 1; 0 if there is
+        /// The 1-based index in ``reached`` of the object at the end of the hop; 0 if there is
         /// none.
         @usableFromInline package var link: UInt32
 
@@ -113,8 +113,8 @@ public import TandemModel
 
     /// Appends objects whose keys have a common prefix.
     ///
-    /// The effect is the same as that of appending the objects one by one. They are written column
-    /// by column, which takes only a few nanoseconds per object. If `includesKeys` is false, no keys
+    /// The effect is the same as appending the objects one by one. They are written column by
+    /// column, which takes only a few nanoseconds per object. If `includesKeys` is false, no keys
     /// are stored. The list must have at most one hop.
     package mutating func append(
         _ placed: UnsafeBufferPointer<Placed>, prefix: UnsafeRawBufferPointer, includesKeys: Bool
@@ -153,10 +153,10 @@ public import TandemModel
         }
     }
 
-    /// Appends the link of the last object for a hop: an index in ``reached``, from 1, or 0.
+    /// Appends the link of the last object for a hop: a 1-based index in ``reached``, or 0.
     package mutating func append(link: UInt32, hop: Int) { linkRuns[hop].add(link, end: count) }
 
-    /// Calls `body` with the contiguous sort keys and the end of each.
+    /// Calls `body` with the concatenated sort keys and the end of each.
     package func withKeys<Result>(
         _ body: (UnsafeRawBufferPointer, UnsafeBufferPointer<UInt32>) -> Result
     ) -> Result {
@@ -179,8 +179,8 @@ public import TandemModel
     /// Returns the index of the name of an object's section.
     package func sectionPlace(_ index: Int) -> UInt32 { sectionRuns.value(at: index) }
 
-    /// Returns the links of an object, one for each hop: indexes in ``reached``, from 1; 0 for
-    /// none.
+    /// Returns the links of an object, one for each hop: 1-based indexes in ``reached``, or 0
+    /// for none.
     package func links(_ index: Int) -> [UInt32] { linkRuns.map { $0.value(at: index) } }
 }
 

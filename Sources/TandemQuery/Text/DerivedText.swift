@@ -29,7 +29,7 @@ extension CompiledDerivation {
 }
 
 extension TextFolding {
-    /// Returns the text without case differences and diacritics, as a string.
+    /// Returns the case-folded text without diacritics, as a string.
     package static func foldedText(_ text: String) -> String {
         String(decoding: folded(text), as: UTF8.self)
     }

@@ -7,7 +7,7 @@
 /// to be compared byte by byte. Cost: about a nanosecond per ASCII character, up to a hundred
 /// nanoseconds per other character.
 @usableFromInline package enum TextFolding {
-    /// Returns the text without case differences.
+    /// Returns the case-folded text.
     @usableFromInline
     package static func caseFolded(_ text: String) -> [UInt8] { fold(text, .caseInsensitive) }
 
@@ -16,12 +16,12 @@
         fold(text, .diacriticInsensitive)
     }
 
-    /// Returns the text without case differences and diacritics.
+    /// Returns the case-folded text without diacritics.
     @usableFromInline package static func folded(_ text: String) -> [UInt8] {
         fold(text, [.caseInsensitive, .diacriticInsensitive])
     }
 
-    /// Returns the UTF-8 of a text without case differences.
+    /// Returns the case-folded UTF-8 of a text.
     package static func caseFolded(utf8 bytes: UnsafeRawBufferPointer) -> [UInt8] {
         fold(utf8: bytes, .caseInsensitive)
     }

@@ -8,7 +8,7 @@ package enum UnicodeTables {
     /// The version, such as `16.0`: the age of the newest character.
     ///
     /// Swift does not provide the version, so the first access scans all planes with characters,
-    /// which takes some milliseconds.
+    /// which takes a few milliseconds.
     package static let version: String = {
         var newest: (major: Int, minor: Int) = (0, 0)
         for plane in planes {
