@@ -214,8 +214,8 @@ private struct AllShown: ObjectValue, Equatable {
                 for name in ["name", "aNameOfMoreThanFifteenBytes"] {
                     let found = cache.property(ManagedName(name), of: entity)
                     #expect(found === entity.property(named: name))
-                    let place = cache.place(ManagedName(name), in: entity)
-                    #expect(place?.slot == found.slot && place?.column != nil)
+                    let entry = cache.entry(ManagedName(name), in: entity)
+                    #expect(entry?.slot == found.slot && entry?.column != nil)
                 }
             }
         }
