@@ -146,9 +146,7 @@ final class Connection: Sendable {
     }
 
     /// Whether the thread need not read: no answer is outstanding, and pushes have no listener.
-    private var isQuiet: Bool {
-        state.withLock { $0.expectsNothing } && !payloads.hasEventReceivers
-    }
+    private var isQuiet: Bool { state.withLock { $0.expectsNothing } && !payloads.hasEventReaders }
 
     /// Makes the connection's thread read, whether or not a caller waits for an answer.
     func listen() { state.withLock { $0.io.inbound }?.demand() }

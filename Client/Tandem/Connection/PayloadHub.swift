@@ -36,13 +36,13 @@ final class PayloadHub: Sendable {
 
     /// Whether connection events or model changes have a receiver; receiving them requires no
     /// subscription.
-    var hasEventReceivers: Bool {
+    var hasEventReaders: Bool {
         let (hasListener, events) = state.withLock { ($0.listener != nil, $0.events) }
         return hasListener || !events.isEmpty
     }
 
     /// Whether saves have a receiver.
-    var hasSaveReceivers: Bool { !state.withLock { $0.saves }.isEmpty }
+    var hasSaveReaders: Bool { !state.withLock { $0.saves }.isEmpty }
 
     /// Returns a feed of the saves from now on.
     func saves() -> Saves {

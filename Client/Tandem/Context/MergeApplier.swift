@@ -71,7 +71,7 @@ struct MergeApplier: ContextPart {
     /// Publishes those saves of a group that were not reported before.
     private func publishSaves(of group: MergedGroup) {
         let payloads = family.payloads
-        guard let session, payloads.hasSaveReceivers else { return }
+        guard let session, payloads.hasSaveReaders else { return }
         payloads.describe { session.position($0) }
         for transaction in group.transactions where transaction.position > family.reported {
             payloads.publish(transaction, session.model)
