@@ -65,7 +65,7 @@ import Testing
         let fetch = Fetch(request: FetchDescriptor(entity: "Node"))
         let little = try explained(fetch, client)
         #expect(little.atOnce)
-        bench.engine.reads.smallReadRows = 0
+        bench.engine.reads.smallReadWork = 0
         var queued = try explained(fetch, client)
         #expect(!queued.atOnce)
         queued.atOnce = true

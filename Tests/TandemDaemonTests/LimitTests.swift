@@ -313,7 +313,7 @@ import Testing
 
     /// Sends a read that waits until others have released the readers or the read transactions.
     private func waiting(_ limit: Limit, _ bench: EngineBench) throws -> TandemError? {
-        bench.engine.reads.smallReadRows = 0
+        bench.engine.reads.smallReadWork = 0
         if limit == .storeReaders { (bench.engine.reads.readers as? ReadsInTurns)?.capacity = 9 }
         bench.holdReaders(true)
         let fetch = ClientMessage.fetch(Fetch(request: FetchDescriptor(entity: "Tag")))
@@ -330,7 +330,7 @@ import Testing
 
     /// Runs a read that takes too long while others commit a lot.
     private func outlasted(_ bench: EngineBench, _ clock: ManualClock) throws -> TandemError? {
-        bench.engine.reads.smallReadRows = 0
+        bench.engine.reads.smallReadWork = 0
         bench.holdReaders(true)
         let (client, saver) = (try bench.client(), try bench.client())
         let id = try client.send(.fetch(Fetch(request: FetchDescriptor(entity: "Tag"))))

@@ -31,7 +31,7 @@ import Testing
         let answerer = Answerer(
             committer: bench.engine.committer, session: asker.session,
             journalMaintenance: bench.engine.journalMaintenance,
-            smallReadRows: DaemonLimits.smallReadRows)
+            smallReadWork: DaemonLimits.smallReadWork)
         return try answerer.lookUp(fetch) != nil
     }
 

@@ -191,7 +191,7 @@ import Testing
         var limits = DaemonLimits()
         limits.sliceReads = 5
         let bench = try bench(limits)
-        bench.engine.reads.smallReadRows = 0
+        bench.engine.reads.smallReadWork = 0
         let (client, saver) = (try bench.client(), try bench.client())
         let at = bench.position.number - 30
         let id = try client.send(.fetch(Fetch(request: nodes, at: at)))
@@ -216,7 +216,7 @@ import Testing
         var limits = DaemonLimits()
         limits.sliceReads = 1
         let bench = try bench(limits)
-        bench.engine.reads.smallReadRows = 0
+        bench.engine.reads.smallReadWork = 0
         let client = try bench.client()
         let at = bench.position.number - 30
         let id = try client.send(.fetch(Fetch(request: nodes, at: at)))

@@ -88,7 +88,7 @@ import Testing
         let before = checkpoints
         let asker = try bench.client()
         #expect(try asker.ask(count).fetched.count == 10)
-        bench.engine.reads.smallReadRows = DaemonLimits.smallReadRows
+        bench.engine.reads.smallReadWork = DaemonLimits.smallReadWork
         for number in UInt64(100)..<110 {
             try save(number)
             clock.advance(byNanoseconds: 10 * Self.pause)
@@ -105,7 +105,7 @@ import Testing
     func `law 4: while the store is short of space reads continue, and include earlier saves`()
         throws
     {
-        bench.engine.reads.smallReadRows = 0
+        bench.engine.reads.smallReadWork = 0
         try save(100)
         bench.engine.committer.enterReadOnly(.store, "no room")
         #expect(!bench.engine.committer.canCommit)
@@ -120,7 +120,7 @@ import Testing
     }
 
     @Test func `law 7: while the store is short of space one read is run per turn`() throws {
-        bench.engine.reads.smallReadRows = 0
+        bench.engine.reads.smallReadWork = 0
         bench.holdReaders(true)
         try save(100)
         let askers = try (0..<4).map { _ in try bench.client() }

@@ -12,7 +12,7 @@ import Testing
     private func bench(nodes count: Int = 100, work: Int) throws -> EngineBench {
         let bench = try EngineBench.ofReaders()
         try bench.insertNodes(count, isGrouped: true)
-        bench.engine.reads.smallReadRows = work
+        bench.engine.reads.smallReadWork = work
         bench.holdReaders(true)
         return bench
     }
@@ -56,7 +56,7 @@ import Testing
         var checks = 0
         let run = ReadRun(
             view: bench.bench.store, model: try bench.bench.model, limits: DaemonLimits(),
-            counts: LimitCounters(), smallReadRows: 8
+            counts: LimitCounters(), smallReadWork: 8
         ) { _ in checks += 1 }
         let error = #expect(throws: StoreError.self) { try run.answer(.objects(read)) }
         // The check is called for each thousand members that are read.
@@ -67,7 +67,7 @@ import Testing
     func `law 7: a search over many hops for many changes is run by a reader`(
         _ hops: Int, _ isAtOnce: Bool
     ) throws {
-        let bench = try bench(work: DaemonLimits.smallReadRows)
+        let bench = try bench(work: DaemonLimits.smallReadWork)
         let from = bench.position.number
         try bench.bench.save(try (1_000..<1_600).map { try bench.bench.insert("Tag", $0) })
         let path = Array(repeating: "parent", count: hops).joined(separator: ".") + ".name"
@@ -96,7 +96,7 @@ import Testing
     /// Twenty nodes with texts of a thousand bytes, all of which changed after the position.
     private func benchOfTexts() throws -> (bench: EngineBench, from: UInt64) {
         let bench = try EngineBench.ofReaders()
-        bench.engine.reads.smallReadRows = DaemonLimits.smallReadRows
+        bench.engine.reads.smallReadWork = DaemonLimits.smallReadWork
         let from = bench.position.number
         let text = Value.string(String(repeating: "long ", count: 200))
         try bench.bench.save(

@@ -160,7 +160,7 @@ extension EngineBench {
         limits.leaseNumbers = 1 << 20
         let bench = try EngineBench(
             model: model, clock: clock, limits: limits, engineClock: engineClock)
-        bench.engine.reads.smallReadRows = 0
+        bench.engine.reads.smallReadWork = 0
         _ = try bench.bench.committer.lease(1 << 20)
         return bench
     }

@@ -67,7 +67,8 @@ struct ProcessSession {
             // The name may contain blanks and parentheses. The parsing is that of C, because the
             // runner reads hundreds of these lines per second in an unoptimized build.
             let stat = text.withCString { line -> Stat? in
-                guard let open = strchr(line, 40), let close = strrchr(line, 41),
+                guard let open = strchr(line, Int32(UInt8(ascii: "("))),
+                    let close = strrchr(line, Int32(UInt8(ascii: ")"))),
                     close > open, close[1] != 0, close[2] != 0
                 else { return nil }
                 // The fields from the parent's id to the times of awaited children.

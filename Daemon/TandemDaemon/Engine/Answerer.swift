@@ -9,7 +9,7 @@ struct Answerer {
     let session: Session
     let journalMaintenance: JournalMaintenance
     /// The maximum number of objects that a small read examines.
-    let smallReadRows: Int
+    let smallReadWork: Int
 
     var limits: DaemonLimits { committer.limits }
 
@@ -46,7 +46,7 @@ struct Answerer {
         guard try extendWindow(window) else { return nil }
         let run = ReadRun(
             view: committer.store, model: try model, limits: limits,
-            counts: committer.limitCounters, window: window, smallReadRows: smallReadRows,
+            counts: committer.limitCounters, window: window, smallReadWork: smallReadWork,
             weight: question.weight)
         do {
             let answer = try run.answer(question)

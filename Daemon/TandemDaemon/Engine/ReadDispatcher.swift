@@ -31,7 +31,7 @@ final class ReadDispatcher {
     private(set) var due: UInt64?
     /// The maximum number of objects that a read may examine if it is answered immediately, without
     /// a reader.
-    var smallReadRows = DaemonLimits.smallReadRows
+    var smallReadWork = DaemonLimits.smallReadWork
     private(set) var bytes: ReadByteCount
     /// The sessions whose reads failed since the last ``drainAnswered()``.
     private var answered: [Session] = []
@@ -76,7 +76,7 @@ final class ReadDispatcher {
     func answer(_ message: ClientMessage, _ id: UInt32, _ session: Session) throws {
         let answerer = Answerer(
             committer: committer, session: session, journalMaintenance: journalMaintenance,
-            smallReadRows: smallReadRows)
+            smallReadWork: smallReadWork)
         guard message.isRead else {
             session.answer(try answerer.answer(message), to: id)
             return reporter.recordAnswered(

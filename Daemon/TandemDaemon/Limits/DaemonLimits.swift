@@ -197,10 +197,10 @@ extension DaemonLimits {
     ///
     /// Beyond that, a client has to fetch its lists again.
     static let windowBytes = 16 << 20
-    /// The maximum number of objects read by a request that is answered immediately.
+    /// The maximum cost of a request that is answered immediately, in units of a read budget.
     ///
-    /// Such a read takes less than a millisecond.
-    static let smallReadRows = 2_048
+    /// An object costs one unit and more; such a read takes less than a millisecond.
+    static let smallReadWork = 2_048
     /// The maximum number of key paths, and of parts of predicates, of the lists of a verdict
     /// request that is answered immediately.
     ///

@@ -52,7 +52,7 @@ struct ObjectsRead {
                 .unknownProperty,
                 "\(run.model.id(of: request.owner)) has no to-many relationship \(request.slot)")
         }
-        if let most = run.smallReadRows {
+        if let most = run.smallReadWork {
             // Count first, because reading all members may take a long time.
             let count = try run.view.memberCount(
                 of: request.owner.number, relationship, atMost: Self.membersForOne * (most + 1))

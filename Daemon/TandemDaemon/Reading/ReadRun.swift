@@ -13,7 +13,7 @@ struct ReadRun {
     var window: ReadWindow?
     /// The work after which the read ends with `interrupted`, because it is not a small read; nil
     /// for no bound.
-    var smallReadRows: Int?
+    var smallReadWork: Int?
     /// The work of evaluating an object, relative to the comparison of one number.
     var weight = 1
     /// Throws if the read must end.
@@ -34,7 +34,7 @@ struct ReadRun {
     /// Returns a budget for one read.
     func budget() -> ReadBudget {
         view.readBudget(
-            work: smallReadRows ?? .max, weight: weight, mostBytes: limits.readBytes, check: check)
+            work: smallReadWork ?? .max, weight: weight, mostBytes: limits.readBytes, check: check)
     }
 
     /// Carries out a read request.
@@ -85,7 +85,7 @@ struct ReadRun {
         _ fetch: Fetch, _ request: CompiledRequest, inChunks: Bool
     ) throws -> FetchResult {
         let part = try fetch.resultKind(of: request)
-        guard smallReadRows != nil else {
+        guard smallReadWork != nil else {
             return try view.fetch(
                 request, for: part, past: past, chunkBytes: inChunks ? limits.chunkBytes : nil,
                 budget: budget())
@@ -168,13 +168,13 @@ struct ReadRun {
         let answer = try answer(fetch, found)
         // A fetch whose answer is sent in chunks is passed to a reader, whatever the number of
         // objects.
-        if smallReadRows != nil, AnswerChunker(answer).bytes > limits.chunkBytes {
+        if smallReadWork != nil, AnswerChunker(answer).bytes > limits.chunkBytes {
             throw StoreError(.interrupted, "the answer is larger than one message")
         }
         return ExplainAnswer(
             position: position, steps: found.steps, rowsRead: UInt64(found.rowsRead),
             keysRead: UInt64(found.keysRead), returned: answer.count, output: fetch.output,
-            atOnce: smallReadRows != nil)
+            atOnce: smallReadWork != nil)
     }
 
     // MARK: Verdicts

@@ -28,7 +28,7 @@ final class SimulatedDaemon {
         var durability = Durability.full
         var salt: UInt32 = 1
         /// The number of objects that a read answered on the daemon's thread may evaluate.
-        var smallReadRows = DaemonLimits.smallReadRows
+        var smallReadWork = DaemonLimits.smallReadWork
         /// The probability in percent that a job runs in a turn.
         var readPercent = 100
     }
@@ -59,7 +59,7 @@ final class SimulatedDaemon {
             committer: committer, clock: machine.clock, storePath: settings.directory,
             log: DaemonLog { _, _ in })
         engine.batches.setMost(settings.batchObjects)
-        engine.reads.smallReadRows = settings.smallReadRows
+        engine.reads.smallReadWork = settings.smallReadWork
         engine.reads.setReaders(readers)
         loop = try ServiceLoop(engine, listener: nil, poller: readiness)
     }

@@ -75,7 +75,7 @@ final class World {
             settings.limits.makeSmall(&harsh)
         }
         var reads = Chance(plan.seed, .max - 2)
-        if reads.percent(60) { settings.smallReadRows = 0 }
+        if reads.percent(60) { settings.smallReadWork = 0 }
         settings.readPercent = [20, 50, 100][reads.below(3)]
         self.settings = settings
         let oracle = oracle
