@@ -71,7 +71,7 @@ struct ListStep {
         self.edit = edit
         recordBefore(&rows)
         for mark in marks where mark.isLoose && mark.from != nil {
-            guard let place = rows.hintedPlace(of: mark.number) else {
+            guard let place = rows.locationRecordingHint(of: mark.number) else {
                 assertionFailure("A row that was in the list is removed once.")
                 continue
             }
@@ -106,7 +106,7 @@ struct ListStep {
         for at in edit.upserted.indices {
             let (number, tag) = (edit.upserted[at].number, edit.upserted[at].entityTag)
             var mark = RowMove(number: number, tag: tag, isLoose: true)
-            if let place = rows.hintedPlace(of: number) {
+            if let place = rows.locationRecordingHint(of: number) {
                 mark.isLoose = !rows.holds(edit.upserted[at], at: place)
                 mark.from = recordOld(place, isLoose: mark.isLoose, &rows)
             }
@@ -120,7 +120,7 @@ struct ListStep {
 
     /// Records a row by its number, if the row is in the list.
     private mutating func recordHeld(_ number: UInt64, isLoose: Bool, _ rows: inout RowStore) {
-        guard let place = rows.hintedPlace(of: number) else { return }
+        guard let place = rows.locationRecordingHint(of: number) else { return }
         var mark = RowMove(
             number: number, tag: rows.withLeaf(place.leaf) { $0.tag(place.at) }, isLoose: isLoose)
         mark.from = recordOld(place, isLoose: isLoose, &rows)
@@ -130,7 +130,7 @@ struct ListStep {
     private mutating func recordOld(
         _ place: RowStore.LeafLocation, isLoose: Bool, _ rows: inout RowStore
     ) -> RowLocation {
-        let index = rows.hintedIndex(of: place.slot)
+        let index = rows.sectionIndexRecordingHint(of: place.slot)
         let item = rows.item(of: place)
         let at = touch(place.slot, &rows)
         touched[at].oldIndex = index
@@ -145,11 +145,11 @@ struct ListStep {
     /// Records the locations after the edit.
     mutating func recordAfter(_ rows: inout RowStore) {
         for at in 0..<staying {
-            guard let place = rows.hintedPlace(of: marks[at].number) else {
+            guard let place = rows.locationRecordingHint(of: marks[at].number) else {
                 assertionFailure("A row that enters or stays is in the list after the edit.")
                 continue
             }
-            let index = rows.hintedIndex(of: place.slot)
+            let index = rows.sectionIndexRecordingHint(of: place.slot)
             let path = ResultsIndexPath(section: index, item: rows.item(of: place))
             marks[at].to = RowLocation(slot: place.slot, path: path)
             let section = touch(place.slot, &rows)
@@ -172,7 +172,7 @@ struct ListStep {
                 touched[at].news <= rows.count(of: slot),
                 "No more rows are movable than the section has.")
             let isThere = rows.count(of: slot) > 0 || !rows.isSectioned
-            touched[at].newIndex = isThere ? rows.hintedIndex(of: slot) : nil
+            touched[at].newIndex = isThere ? rows.sectionIndexRecordingHint(of: slot) : nil
             if !rows.isSectioned { touched[at].oldIndex = 0 }
             // The section existed before, although none of the edited rows was in it.
             if touched[at].oldIndex == nil && rows.count(of: slot) > touched[at].news {

@@ -90,7 +90,7 @@ struct RowStore: Sendable {
 
     /// Returns the location of a row by its number, and records the leaf's index in its section as
     /// a hint.
-    mutating func hintedPlace(of number: UInt64) -> LeafLocation? {
+    mutating func locationRecordingHint(of number: UInt64) -> LeafLocation? {
         guard let place = location(of: number) else { return nil }
         leaves.setHint(place.leafIndex, of: place.leaf)
         return place
@@ -242,7 +242,7 @@ struct RowStore: Sendable {
         defer { checkInvariants() }
         let slot = sections.slot(named: row.section)
         if sections.slots[slot].count == 0 { return insertFirst(row, in: slot) }
-        let index = hintedIndex(of: slot)
+        let index = sectionIndexRecordingHint(of: slot)
         let place = location(in: slot, row.sortKey, row.number)
         checkInvariants(at: place)
         sections.addRows(1, toSection: index)
@@ -258,7 +258,7 @@ struct RowStore: Sendable {
         checkInvariants(at: place)
         defer { checkInvariants() }
         let slot = place.slot
-        let index = hintedIndex(of: slot)
+        let index = sectionIndexRecordingHint(of: slot)
         leaves.remove(at: place.at, of: place.leaf)
         sections.addRows(-1, toSection: index)
         sections.addRows(-1, toLeaf: place.leafIndex, of: slot)
@@ -280,7 +280,7 @@ struct RowStore: Sendable {
     mutating func forgetEmptySections() { sections.forgetEmpty() }
 
     /// Returns the index of a section with rows, and records it as a hint.
-    mutating func hintedIndex(of slot: Int) -> Int {
+    mutating func sectionIndexRecordingHint(of slot: Int) -> Int {
         let index = sectionIndex(of: slot)
         sections.setHint(index, of: slot)
         return index
