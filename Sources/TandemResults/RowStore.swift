@@ -246,7 +246,7 @@ struct RowStore: Sendable {
         let place = location(in: slot, row.sortKey, row.number)
         checkInvariants(at: place)
         sections.addRows(1, toSection: index)
-        if !appendsLeaf(row, place) {
+        if !appendLeafIfBulkFilled(row, place) {
             sections.addRows(1, toLeaf: place.leafIndex, of: slot)
             if leaves.insert(row, at: place.at, in: place.leaf) { split(place) }
         }
@@ -321,12 +321,11 @@ struct RowStore: Sendable {
         _ = enterOrder(slot)
     }
 
-    /// Adds a leaf for a row that belongs after a well-filled last leaf; returns false for any
-    /// other row.
+    /// Appends a leaf for a row at the end of its section, if the last leaf has at least
+    /// `Leaf.bulkFill` rows; returns whether it did.
     ///
-    /// Rows often arrive in order, and splitting the leaf in half would then leave half-empty
-    /// leaves.
-    private mutating func appendsLeaf(_ row: ResultRow, _ place: LeafLocation) -> Bool {
+    /// Rows often arrive in order, and splitting the last leaf would then leave half-empty leaves.
+    private mutating func appendLeafIfBulkFilled(_ row: ResultRow, _ place: LeafLocation) -> Bool {
         guard place.leafIndex + 1 == sections.slots[place.slot].leaves.count,
             place.at >= Leaf.bulkFill, withLeaf(place.leaf, { place.at == $0.count })
         else { return false }
