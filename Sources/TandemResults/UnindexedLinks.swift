@@ -20,7 +20,8 @@ package import TandemQuery
     private let reached: [ObjectReference]
     private let isReached: Set<ObjectNumber>
 
-    /// Creates the links of a hop from consecutive chunks whose links are indexes in `reached`.
+    /// Creates the links of a hop from consecutive chunks whose links are 1-based indexes in
+    /// `reached`.
     ///
     /// Cost: O(runs + reached).
     package init(_ parts: [ListPlacements], reached: [ObjectReference], hop: Int) {
@@ -53,24 +54,24 @@ package import TandemQuery
         var links = [LinkTable.Link](
             repeating: LinkTable.Link(row: 0, object: 0), count: total)
         let numbers = parts.flatMap(\.numbers)
-        let places = places()
+        let linkByRow = linkByRow()
         // Go backwards, so that each end moves down to the start of its object's links.
         for index in ascendingOrder(of: numbers).reversed() {
-            let place = Int(places[Int(index)])
-            if place == 0 { continue }
-            ends[place] -= 1
-            links[ends[place]] = LinkTable.Link(
-                row: numbers[Int(index)], object: reached[place - 1].number)
+            let link = Int(linkByRow[Int(index)])
+            if link == 0 { continue }
+            ends[link] -= 1
+            links[ends[link]] = LinkTable.Link(
+                row: numbers[Int(index)], object: reached[link - 1].number)
         }
         return links
     }
 
     /// Returns the link of each row: the 1-based index of its object in `reached`, or 0.
-    private func places() -> [UInt32] {
-        var places: [UInt32] = []
-        places.reserveCapacity(parts.reduce(0) { $0 + $1.numbers.count })
-        forEachRun { places.append(contentsOf: repeatElement($0, count: $1)) }
-        return places
+    private func linkByRow() -> [UInt32] {
+        var links: [UInt32] = []
+        links.reserveCapacity(parts.reduce(0) { $0 + $1.numbers.count })
+        forEachRun { links.append(contentsOf: repeatElement($0, count: $1)) }
+        return links
     }
 
     /// Returns, for each index of `reached` plus one, the end of the links to that object after
