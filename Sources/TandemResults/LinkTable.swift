@@ -192,7 +192,7 @@ import Algorithms
         let index = isGone || isSmall ? index(of: link) : 0
         blockByRow.remove(link.row, at: block)
         blocks[block].remove(at)
-        defer { if isSmall { join(index) } }
+        defer { if isSmall { mergeOrDrop(index) } }
         guard isGone, !reaches(link.object, at: index - 1), !reaches(link.object, at: index + 1)
         else { return nil }
         return link.object
@@ -210,7 +210,7 @@ import Algorithms
 
     /// Merges a small block with a neighbour if both fit into half a block; removes it if it is
     /// empty.
-    private mutating func join(_ index: Int) {
+    private mutating func mergeOrDrop(_ index: Int) {
         if blocks[Int(order[index])].rows.isEmpty { return drop(index) }
         let lower = index + 1 == order.count ? index - 1 : index
         guard lower >= 0, lower + 1 < order.count else { return }
