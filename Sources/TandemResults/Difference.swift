@@ -22,7 +22,7 @@ extension ResultsChange {
         reasons: [UInt64: ChangeReason] = [:], tag: (UInt64) -> UInt16 = { _ in 0 }
     ) -> ResultsChange? {
         var difference = Difference(old: old, new: new)
-        difference.isFree = { changed.contains($0) && !pinned.contains($0) }
+        difference.isMovable = { changed.contains($0) && !pinned.contains($0) }
         difference.chooseSections()
         difference.chooseRows()
         let objects = difference.objects(changed: changed, tag: tag)
@@ -64,8 +64,10 @@ private struct Difference {
     var newPaths: [UInt64: ResultsIndexPath]
     let oldNames: [String: Int]
     let newNames: [String: Int]
-    /// Whether a row may be reported as moved.
-    var isFree: (UInt64) -> Bool = { _ in false }
+    /// Returns whether a row is movable: its sort key or section may have changed.
+    ///
+    /// Rows that are not movable stay as far as they are in order with each other.
+    var isMovable: (UInt64) -> Bool = { _ in false }
     /// The names of the sections that are neither deleted nor inserted.
     var staying: Set<String> = []
     /// The rows of the sections in `staying` that are not moved.
@@ -80,15 +82,15 @@ private struct Difference {
         newNames = new.indexByName
     }
 
-    /// Returns whether a row is in the same section before and after the change.
-    private func isAtHome(_ number: UInt64, in name: String) -> Bool {
+    /// Returns whether a row that was in the section with a name is still in it after the change.
+    private func staysInSection(_ number: UInt64, named name: String) -> Bool {
         newPaths[number].map { new[$0.section].name == name } ?? false
     }
 
     mutating func chooseSections() {
         let survivors = old.filter { newNames[$0.name] != nil }
         let firm = survivors.map { section in
-            section.numbers.contains { !isFree($0) && isAtHome($0, in: section.name) }
+            section.numbers.contains { !isMovable($0) && staysInSection($0, named: section.name) }
         }
         let kept = stayingElements(survivors.map { newNames[$0.name] ?? 0 }, mandatory: firm)
         for (section, stays) in zip(survivors, kept) where stays { staying.insert(section.name) }
@@ -96,9 +98,9 @@ private struct Difference {
 
     mutating func chooseRows() {
         for section in old where staying.contains(section.name) {
-            let common = section.numbers.filter { isAtHome($0, in: section.name) }
+            let common = section.numbers.filter { staysInSection($0, named: section.name) }
             let kept = stayingElements(
-                common.map { newPaths[$0]?.item ?? 0 }, mandatory: common.map { !isFree($0) })
+                common.map { newPaths[$0]?.item ?? 0 }, mandatory: common.map { !isMovable($0) })
             for (number, stays) in zip(common, kept) where stays { resting.insert(number) }
         }
     }
