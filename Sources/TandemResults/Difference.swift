@@ -12,8 +12,8 @@ extension ResultsChange {
     ///   - old: The sections before; no name and no number occurs twice.
     ///   - new: The sections after; no name and no number occurs twice.
     ///   - changed: The numbers of changed rows.
-    ///   - pinned: The numbers in `changed` with unchanged sort key and section; their rows do not
-    ///     move.
+    ///   - pinned: The numbers in `changed` with unchanged sort key and section. Their rows are
+    ///     reported as moves only under the conditions for unchanged rows.
     ///   - reasons: The reasons for changes, by number.
     ///   - tag: Returns the entity tag of a number in either state.
     /// - Returns: The change, or nil if there is nothing to report.

@@ -73,7 +73,10 @@ extension SectionedList {
 }
 
 extension ResultsChange {
-    /// Returns the difference between two stores; rows with the same key and section don't move.
+    /// Returns the difference between two stores.
+    ///
+    /// A changed row with the same key and section is handled like an unchanged row. It is reported
+    /// as moved only if it or its section is out of order with the other rows that are not movable.
     static func between(
         _ old: RowStore, _ new: RowStore, changed: [UInt64: ChangeReason]
     ) -> ResultsChange? {
