@@ -19,7 +19,7 @@ private struct Placed: Equatable {
         (0..<places.count).map { index in
             Placed(
                 object: places.object(index), key: Array(places.key(index)),
-                section: places.sections[Int(places.sectionPlace(index))],
+                section: places.sections[Int(places.sectionIndex(index))],
                 reached: places.links(index).map { $0 == 0 ? nil : places.reached[Int($0) - 1] })
         }
     }

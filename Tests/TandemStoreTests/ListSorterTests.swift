@@ -35,7 +35,7 @@ import Testing
                 Array(places.key($0).suffix(8)) == StoreKey.number(places.numbers[$0] << 44)
             })
         let isSecond = (0..<count).map { isReversed ? $0 < count - count / 2 : $0 >= count / 2 }
-        #expect((0..<count).allSatisfy { places.sectionPlace($0) == (isSecond[$0] ? 2 : 1) })
+        #expect((0..<count).allSatisfy { places.sectionIndex($0) == (isSecond[$0] ? 2 : 1) })
     }
 
     @Test(arguments: [100, 4_097, 9_000], [1, 5_000, 40_000])
@@ -96,7 +96,7 @@ import Testing
         #expect(isDone)
         #expect(places.numbers == expected.map(\.number), "seed \(seed)")
         #expect((0..<count).allSatisfy { Array(places.key($0)) == [9, 9] + expected[$0].rest })
-        #expect((0..<count).allSatisfy { places.sectionPlace($0) == expected[$0].segment })
+        #expect((0..<count).allSatisfy { places.sectionIndex($0) == expected[$0].segment })
         #expect((0..<count).allSatisfy { places.links($0) == [expected[$0].segment + 1] })
         #expect((0..<count).allSatisfy { places.object($0).tag == 3 })
     }

@@ -148,7 +148,7 @@ struct ExpectedList: Sendable {
         (0..<places.count).map { at in
             Placed(
                 object: places.object(at), key: Array(places.key(at)),
-                section: places.sections[Int(places.sectionPlace(at))],
+                section: places.sections[Int(places.sectionIndex(at))],
                 links: places.links(at).map { $0 == 0 ? nil : places.reached[Int($0) - 1] })
         }
     }

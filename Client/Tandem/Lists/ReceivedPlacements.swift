@@ -38,7 +38,7 @@ struct ReceivedPlacements {
                 let object = chunk.object(index)
                 return ResultRow(
                     number: object.number, entityTag: object.tag, sortKey: Array(chunk.key(index)),
-                    section: sections[Int(chunk.sectionPlace(index))])
+                    section: sections[Int(chunk.sectionIndex(index))])
             }
         }
     }

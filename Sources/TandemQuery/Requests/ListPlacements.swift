@@ -177,7 +177,7 @@ public import TandemModel
     }
 
     /// Returns the index of the name of an object's section.
-    package func sectionPlace(_ index: Int) -> UInt32 { sectionRuns.value(at: index) }
+    package func sectionIndex(_ index: Int) -> UInt32 { sectionRuns.value(at: index) }
 
     /// Returns the links of an object, one for each hop: 1-based indexes in ``reached``, or 0
     /// for none.
