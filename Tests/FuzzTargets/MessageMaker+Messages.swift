@@ -256,11 +256,11 @@ extension MessageMaker {
 
     private mutating func places() -> ListPlacements {
         let (sections, reached) = ([text()] + list { $0.text() }, references())
-        var places = ListPlacements(sections: sections, reached: reached, hops: int(0...3))
+        var places = ListPlacements(sections: sections, reached: reached, hopCount: int(0...3))
         for _ in 0..<int(0...4) {
             let section = UInt32(int(0...sections.count - 1))
             bytes().withUnsafeBytes { places.append(reference(), key: $0, section: section) }
-            for hop in 0..<places.hops {
+            for hop in 0..<places.hopCount {
                 places.append(link: UInt32(int(0...reached.count)), hop: hop)
             }
         }

@@ -36,7 +36,7 @@ struct OracleRequest {
         }
         condition = parts.isEmpty ? nil : parts.count == 1 ? parts[0] : .and(parts)
         sort = (0..<Int.random(in: 0...3, using: &world.random)).map { _ in
-            let (path, name, type) = OracleRequest.column(entity, &world, hops: 1)
+            let (path, name, type) = OracleRequest.column(entity, &world, maximumHops: 1)
             let selector =
                 type == .string
                 ? SortKey.Selector.allCases.randomElement(using: &world.random) : nil
@@ -53,10 +53,10 @@ struct OracleRequest {
     // MARK: Drawing
 
     private static func column(
-        _ entity: String, _ world: inout OracleWorld, hops: Int
+        _ entity: String, _ world: inout OracleWorld, maximumHops: Int
     ) -> ([OracleWorld.Link], String, AttributeType) {
         var (path, entity): ([OracleWorld.Link], String) = ([], entity)
-        while path.count < hops, Int.random(in: 0..<3, using: &world.random) == 0,
+        while path.count < maximumHops, Int.random(in: 0..<3, using: &world.random) == 0,
             let link = (world.links[entity] ?? []).filter({ !$0.isToMany })
                 .randomElement(using: &world.random)
         {
@@ -83,7 +83,7 @@ struct OracleRequest {
     private static func condition(
         _ entity: String, _ world: inout OracleWorld, depth: Int
     ) -> OracleCondition {
-        let (path, name, type) = column(entity, &world, hops: 3)
+        let (path, name, type) = column(entity, &world, maximumHops: 3)
         let value = world.value(type)
         switch Int.random(in: 0..<(depth > 0 ? 16 : 12), using: &world.random) {
         case 0...3: return .compare(path, name, op(type, &world), value)
@@ -120,7 +120,7 @@ struct OracleRequest {
             return .member(link, number)
         }
         let parts = (0..<Int.random(in: 2...4, using: &world.random)).map { _ in
-            let (path, name, type) = column(entity, &world, hops: 0)
+            let (path, name, type) = column(entity, &world, maximumHops: 0)
             let op = [OracleCondition.Operator.equal, .less, .greaterOrEqual]
                 .randomElement(using: &world.random)
             let isOrdered = !unordered.contains(type)
@@ -165,7 +165,7 @@ struct OracleRequest {
         path.append(link)
         // A path with an empty relationship has the value nil in Tandem, but no row in SQL.
         let isSure = path.allSatisfy(\.isToMany)
-        let (_, name, type) = column(link.target, &world, hops: 0)
+        let (_, name, type) = column(link.target, &world, maximumHops: 0)
         let quantifier = OracleCondition.Quantifier.allCases.randomElement(using: &world.random)
         let op = op(type, &world)
         let isSafe = isSure || quantifier != .all && op != .notEqual

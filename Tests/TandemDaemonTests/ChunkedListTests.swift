@@ -61,7 +61,7 @@ import Testing
         }
         let expected = try whole.client().fetch(try fetch(whole, rowsUpTo: rowsUpTo))
         #expect(found == expected && found.count == 300 && found.places?.count == 300)
-        #expect(found.places?.hops == (rowsUpTo < 7 ? 0 : 1))
+        #expect(found.places?.hopCount == (rowsUpTo < 7 ? 0 : 1))
         #expect(parts.engine.reads.bytes.held == 0)
     }
 

@@ -65,12 +65,12 @@ import Testing
 
     @Test(arguments: [(3, true), (30, false)])
     func `law 7: a search over many hops for many changes is run by a reader`(
-        _ hops: Int, _ isAtOnce: Bool
+        _ hopCount: Int, _ isAtOnce: Bool
     ) throws {
         let bench = try bench(work: DaemonLimits.smallReadWork)
         let from = bench.position.number
         try bench.bench.save(try (1_000..<1_600).map { try bench.bench.insert("Tag", $0) })
-        let path = Array(repeating: "parent", count: hops).joined(separator: ".") + ".name"
+        let path = Array(repeating: "parent", count: hopCount).joined(separator: ".") + ".name"
         let item = VerdictItem(
             request: FetchDescriptor(entity: "Node"), refreshKeyPaths: [path])
         let request = ClientMessage.verdicts(VerdictRequest(from: from, items: [item]))

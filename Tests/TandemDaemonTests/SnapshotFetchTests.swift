@@ -151,7 +151,7 @@ private struct Placed: Equatable {
                 let most = fetch.list?.rowsUpTo ?? 0
                 #expect(places.count > Int(most))
                 var placed = expected.placed
-                if places.hops == 0, !(fetch.list?.hops ?? []).isEmpty {
+                if places.hopCount == 0, !(fetch.list?.hops ?? []).isEmpty {
                     // Related objects of rows outside offset and limit count as well.
                     #expect(
                         Placed.reachMore(than: most, placed) || fetch.request.offset > 0

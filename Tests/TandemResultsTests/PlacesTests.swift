@@ -16,14 +16,14 @@ struct PlacesTests {
         }
         var places = ListPlacements(
             sections: names, reached: reached.map { ObjectReference(tag: 3, number: $0) },
-            hops: reached.isEmpty ? 0 : 2)
+            hopCount: reached.isEmpty ? 0 : 2)
         for row in rows {
             row.sortKey.withUnsafeBytes {
                 places.append(
                     ObjectReference(tag: row.entityTag, number: row.number), key: $0,
                     section: UInt32(names.firstIndex(of: row.section) ?? 0))
             }
-            for hop in 0..<places.hops {
+            for hop in 0..<places.hopCount {
                 let link = Int.random(in: 0...reached.count, using: &random)
                 places.append(link: UInt32(link), hop: hop)
             }

@@ -25,7 +25,7 @@ import Testing
             segments[segments.count - 1].count += 1
         }
         var (places, sorter) = (
-            ListPlacements(sections: ["", "a", "b"], hops: 1), ListSorter(arena)
+            ListPlacements(sections: ["", "a", "b"], hopCount: 1), ListSorter(arena)
         )
         let isDone = try sorter.append(segments[...], [9], to: &places) {}
         #expect(isDone)
@@ -90,7 +90,7 @@ import Testing
             $0.rest == $1.rest
                 ? $0.number < $1.number : $0.rest.lexicographicallyPrecedes($1.rest)
         }
-        var places = ListPlacements(sections: segments.map { "\($0.section)" }, hops: 1)
+        var places = ListPlacements(sections: segments.map { "\($0.section)" }, hopCount: 1)
         var sorter = ListSorter(arena)
         let isDone = try sorter.append(segments[...], [9, 9], to: &places) {}
         #expect(isDone)

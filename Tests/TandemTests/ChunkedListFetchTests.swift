@@ -230,16 +230,16 @@ import Testing
     {
         let (fake, context) = try fake(["a", "b", "c"])
         let object = ObjectReference(tag: 2, number: 99)
-        func part(section: UInt32 = 0, hops: Int = 0) -> FetchedChunk {
-            var places = ListPlacements(hops: hops)
+        func part(section: UInt32 = 0, hopCount: Int = 0) -> FetchedChunk {
+            var places = ListPlacements(hopCount: hopCount)
             [1].withUnsafeBytes { places.append(object, key: $0, section: section) }
-            for hop in 0..<hops { places.append(link: 1, hop: hop) }
+            for hop in 0..<hopCount { places.append(link: 1, hop: hop) }
             return FetchedChunk(places: places, hasMore: true)
         }
         let stored = try #require(fake.state.withLock { $0.rows.values.first })
         let row = StoredObject(object: object, version: 1, row: stored.row)
         let strange = [
-            part(section: 7), part(hops: 1), FetchedChunk(hasMore: true),
+            part(section: 7), part(hopCount: 1), FetchedChunk(hasMore: true),
             FetchedChunk(objects: [row], hasMore: true),
             FetchedChunk(references: [object], places: part().places, hasMore: true),
         ]

@@ -252,7 +252,7 @@ import Testing
     @Test func `a truncated or foreign file is not used`() throws {
         var links = CachedLinks()
         links.objects = [ObjectReference(tag: 1, number: 7), ObjectReference(tag: 1, number: 9)]
-        (links.hops, links.objectIndices) = (2, [0, 1, 2, 0, 1, 1, 0, 0, 2, 2])
+        (links.hopCount, links.objectIndices) = (2, [0, 1, 2, 0, 1, 1, 0, 0, 2, 2])
         let cache = SectionCache(
             request: StableHash([1]),
             position: try #require(Position("7@1-c1bfe2d5-9973-4e06-2984-552796c98195")),

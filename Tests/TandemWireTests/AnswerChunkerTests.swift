@@ -16,7 +16,7 @@ import Testing
 
     private func places(_ count: Int, _ random: inout MessageMaker) -> ListPlacements {
         var places = ListPlacements(
-            sections: ["a", "b", "c"], reached: [ObjectReference(tag: 9, number: 1)], hops: 2)
+            sections: ["a", "b", "c"], reached: [ObjectReference(tag: 9, number: 1)], hopCount: 2)
         for number in 0..<count {
             let key = (0..<random.int(0...19)).map { _ in UInt8(random.int(0...255)) }
             key.withUnsafeBytes {
@@ -98,9 +98,10 @@ import Testing
     @Test func `placements in a chunk that refer to elements missing in the list are refused`() {
         var random = MessageMaker()
         let whole = places(8, &random)
-        for (sections, hops) in [(1, 2), (3, 1)] {
+        for (sections, hopCount) in [(1, 2), (3, 1)] {
             var list = ListPlacements(
-                sections: Array(whole.sections.prefix(sections)), reached: whole.reached, hops: hops
+                sections: Array(whole.sections.prefix(sections)), reached: whole.reached,
+                hopCount: hopCount
             )
             var part = whole.slice(0..<8)
             part.sectionRuns = [ListPlacements.Run(end: 8, value: 2)]
@@ -119,7 +120,7 @@ import Testing
             let isTaken = answer.append(FetchedChunk(hasMore: true))
             #expect(!isTaken)
         }
-        var list = ListPlacements(sections: whole.sections, reached: [], hops: 2)
+        var list = ListPlacements(sections: whole.sections, reached: [], hopCount: 2)
         var part = whole.slice(0..<8)
         part.linkRuns[0] = [ListPlacements.Run(end: 8, value: 1)]
         let fits = list.append(part)

@@ -6,13 +6,13 @@ struct CachedLinks: Equatable {
     /// The reached objects, without duplicates.
     var objects: [ObjectReference] = []
     /// The number of hops from a row.
-    var hops = 0
+    var hopCount = 0
     /// For each row and hop, the object's index plus 1; 0 if the path ends earlier.
     var objectIndices: [UInt32] = []
 
     /// Returns the object that a row reaches by a hop, or nil if the row's path ends earlier.
     func object(row: Int, hop: Int) -> ObjectReference? {
-        let index = Int(objectIndices[row * hops + hop])
+        let index = Int(objectIndices[row * hopCount + hop])
         return index == 0 ? nil : objects[index - 1]
     }
 
@@ -23,7 +23,7 @@ struct CachedLinks: Equatable {
             writer.uint64(object.number)
             writer.uint16(object.tag)
         }
-        writer.count(hops)
+        writer.count(hopCount)
         for index in objectIndices { writer.count(Int(index)) }
     }
 
@@ -39,8 +39,8 @@ struct CachedLinks: Equatable {
             let number = try reader.uint64()
             objects.append(ObjectReference(tag: try reader.uint16(), number: number))
         }
-        hops = try reader.count()
-        let (all, overflow) = rows.multipliedReportingOverflow(by: hops)
+        hopCount = try reader.count()
+        let (all, overflow) = rows.multipliedReportingOverflow(by: hopCount)
         guard !overflow, all <= reader.remaining else {
             throw CodingError(expected: "the links of \(rows) rows", offset: reader.offset)
         }

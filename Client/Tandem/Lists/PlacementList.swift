@@ -20,7 +20,7 @@ enum PlacementList {
         }
     }
 
-    /// The links of the rows; `hops` is 0 if the links are unknown.
+    /// The links of the rows; `hopCount` is 0 if the links are unknown.
     var links: CachedLinks {
         switch self {
         case .rows(_, let links): links

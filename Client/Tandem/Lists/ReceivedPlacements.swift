@@ -11,13 +11,14 @@ struct ReceivedPlacements {
     let sections: [String]
     let reached: [ObjectReference]
     /// The number of hops for which the chunks contain links of each object.
-    let hops: Int
+    let hopCount: Int
     private(set) var chunks: [ListPlacements] = []
     private var builder: SectionedListBuilder
 
     /// Creates the placements of a complete answer, or of the head of a chunked answer.
     init(_ placements: ListPlacements, sectioned: Bool, count: Int) {
-        (sections, reached, hops) = (placements.sections, placements.reached, placements.hops)
+        (sections, reached) = (placements.sections, placements.reached)
+        hopCount = placements.hopCount
         builder = SectionedListBuilder(sectioned: sectioned, sections: sections, count: count)
         append(placements)
     }
@@ -43,10 +44,11 @@ struct ReceivedPlacements {
         }
     }
 
-    /// The links of the rows, in the form stored in a cache; `hops` is 0 if the links are unknown.
+    /// The links of the rows, in the form stored in a cache; `hopCount` is 0 if the links are
+    /// unknown.
     var cachedLinks: CachedLinks {
         var links = CachedLinks()
-        (links.objects, links.hops) = (reached, hops)
+        (links.objects, links.hopCount) = (reached, hopCount)
         links.objectIndices = chunks.flatMap { chunk in
             (0..<chunk.count).flatMap { chunk.links($0) }
         }

@@ -318,7 +318,7 @@ final class FollowedList {
             if let links {
                 guard let found = links.cachedLinks(of: rows, source) else { return nil }
                 snapshot.links = found
-            } else if ResultsLinks(plan, pinsRows: false).hops > 0 {
+            } else if ResultsLinks(plan, pinsRows: false).hopCount > 0 {
                 return nil
             }
             return snapshot

@@ -29,7 +29,7 @@ struct ListCache {
         guard let name, let found = directory(source)?.load(name),
             found.request == plan.cacheHash, found.position.isComparable(with: session.position(0)),
             found.position.number <= session.position,
-            [0, ResultsLinks(plan, pinsRows: false).hops].contains(found.links.hops),
+            [0, ResultsLinks(plan, pinsRows: false).hopCount].contains(found.links.hopCount),
             found.rows.allSatisfy({ plan.compiled.includes(tag: $0.entityTag) }),
             found.links.objects.allSatisfy({ model.entity(tagged: $0.tag) != nil })
         else { return nil }

@@ -72,7 +72,7 @@ final class ListFollower: ListParticipant {
     /// too many objects or the cache has no links, a plan that uses the daemon's verdicts.
     private func planForCache(_ found: SectionCache, _ plan: ResultsPlan) -> ResultsPlan {
         let isTooMuch = found.links.objects.count > source.core.limits.keptRows
-        return isTooMuch || found.links.hops == 0 ? plan.evaluatedByDaemon : plan
+        return isTooMuch || found.links.hopCount == 0 ? plan.evaluatedByDaemon : plan
     }
 
     /// Brings a cached list up to date, and merges up to the same position; does nothing if history
@@ -214,8 +214,8 @@ final class ListFollower: ListParticipant {
     private func accept(_ places: ReceivedPlacements, _ found: FetchAnswer, _ plan: ResultsPlan) {
         // Another answer to the same request has already opened the list.
         guard opening.plan != nil else { return }
-        let hops = ResultsLinks(plan, pinsRows: false).hops
-        guard [0, hops].contains(places.hops),
+        let hopCount = ResultsLinks(plan, pinsRows: false).hopCount
+        guard [0, hopCount].contains(places.hopCount),
             places.chunks.lazy.flatMap(\.tagRuns).allSatisfy({
                 plan.compiled.includes(tag: EntityTag($0.value))
             }),
@@ -224,7 +224,7 @@ final class ListFollower: ListParticipant {
             return refuse(
                 TandemError(.storage, "the placements of the list's objects cannot be decoded"))
         }
-        let followedPlan = places.hops == hops ? plan : plan.evaluatedByDaemon
+        let followedPlan = places.hopCount == hopCount ? plan : plan.evaluatedByDaemon
         opening.renew(followedPlan)
         answer = BufferedAnswer(
             plan: followedPlan, answer: found, isComplete: true, known: (.placements(places), []))

@@ -259,14 +259,14 @@ struct ResultsLinks {
 // MARK: Caching
 
 extension ResultsLinks {
-    /// The number of links a row may have.
-    var hops: Int { nodes.count }
+    /// The number of hops, and so of links that a row may have.
+    var hopCount: Int { nodes.count }
 
     /// Returns the links of rows in the form stored in a cache, or nil if the context lacks a
     /// reached object.
     func cachedLinks(of rows: [ResultRow], _ context: ManagedObjectContext) -> CachedLinks? {
         var cached = CachedLinks()
-        cached.hops = nodes.count
+        cached.hopCount = nodes.count
         cached.objectIndices.reserveCapacity(rows.count * nodes.count)
         var indices: [ObjectNumber: UInt32] = [:]
         for row in rows {
@@ -294,7 +294,7 @@ extension ResultsLinks {
         _ context: ManagedObjectContext,
         _ reader: GroupReader, _ versions: RowVersions
     ) {
-        if let places = list.placements, changedRows.isEmpty, places.hops == nodes.count {
+        if let places = list.placements, changedRows.isEmpty, places.hopCount == nodes.count {
             for at in nodes.indices { nodes[at].adopt(places.links(hop: at)) }
             pinReached(places.reached, context, reader, versions)
         } else {

@@ -16,7 +16,7 @@ struct CandidateSearch {
     /// An inverse path: the first hops of a key path, followed backwards from changed objects.
     private struct InversePath {
         var path: Int
-        var hops: Int
+        var hopCount: Int
         /// The property that must have changed, and the entities that have it.
         var slot: Int
         var tags: Set<EntityTag>
@@ -60,7 +60,7 @@ struct CandidateSearch {
         var objects = Set(
             changes.lazy.filter { $0.mask.contains(way.slot) && way.tags.contains($0.object.tag) }
                 .map(\.object))
-        for hop in request.paths[way.path].hops[..<way.hops].reversed() where !objects.isEmpty {
+        for hop in request.paths[way.path].hops[..<way.hopCount].reversed() where !objects.isEmpty {
             guard
                 let relationship = request.model.entity(tagged: hop.owner)?.properties[hop.slot]
                     .relationship
@@ -95,7 +95,7 @@ struct CandidateSearch {
                         .intersection(Self.tags(final.entity, request))
                     ends.append((path.hops.count, final.slot, owners))
                 }
-                return ends.map { InversePath(path: index, hops: $0, slot: $1, tags: $2) }
+                return ends.map { InversePath(path: index, hopCount: $0, slot: $1, tags: $2) }
             }
     }
 

@@ -72,7 +72,7 @@ struct PathResolver {
     private mutating func record(
         _ hops: [ObservedHop], _ final: ObservedProperty?, _ usage: ObservedPath.Usage
     ) throws(TandemError) {
-        try PathResolver.check(hops.count)
+        try PathResolver.check(hopCount: hops.count)
         let path = ObservedPath(hops: hops, final: final, usage: [])
         if let place = places[path] {
             observed[place].usage.formUnion(usage)
@@ -125,12 +125,12 @@ struct PathResolver {
         return property
     }
 
-    private static func check(_ hops: Int) throws(TandemError) {
-        guard hops <= KeyPaths.maximumHops else {
+    private static func check(hopCount: Int) throws(TandemError) {
+        guard hopCount <= KeyPaths.maximumHops else {
             throw TandemError(
                 .limitExceeded,
                 "a key path, including the paths of its collections, can have at most "
-                    + "\(KeyPaths.maximumHops) names, not \(hops)")
+                    + "\(KeyPaths.maximumHops) names, not \(hopCount)")
         }
     }
 

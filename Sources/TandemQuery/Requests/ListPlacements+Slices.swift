@@ -2,12 +2,12 @@ extension ListPlacements {
     /// Returns a slice of the objects, without section names and reached objects.
     ///
     ///     var rest = ListPlacements(
-    ///         sections: places.sections, reached: places.reached, hops: places.hops)
+    ///         sections: places.sections, reached: places.reached, hopCount: places.hopCount)
     ///     rest.append(places.slice(0..<1_000))     // true
     ///
     /// Cost: copies the bytes of the slice.
     package func slice(_ range: Range<Int>) -> ListPlacements {
-        var part = ListPlacements(hops: hops)
+        var part = ListPlacements(hopCount: hopCount)
         let keysStart = range.lowerBound == 0 ? 0 : keyEnds[range.lowerBound - 1]
         part.numbers = Array(numbers[range])
         if !keyEnds.isEmpty, let last = range.last {
@@ -25,7 +25,7 @@ extension ListPlacements {
     ///
     /// Cost: O(runs).
     package func accepts(_ part: ListPlacements) -> Bool {
-        part.hops == hops && part.sectionRuns.allSatisfy { Int($0.value) < sections.count }
+        part.hopCount == hopCount && part.sectionRuns.allSatisfy { Int($0.value) < sections.count }
             && part.linkRuns.allSatisfy { $0.allSatisfy { Int($0.value) <= reached.count } }
     }
 

@@ -44,10 +44,10 @@ public import TandemModel
     package var linkRuns: [[Run]] = []
 
     /// Creates an empty list with sections, reached objects and a number of hops.
-    package init(sections: [String] = [], reached: [ObjectReference] = [], hops: Int = 0) {
+    package init(sections: [String] = [], reached: [ObjectReference] = [], hopCount: Int = 0) {
         self.sections = sections
         self.reached = reached
-        linkRuns = [[Run]](repeating: [], count: hops)
+        linkRuns = [[Run]](repeating: [], count: hopCount)
     }
 
     /// Returns the same placements, but without hops and links if these reach more than `count`
@@ -66,7 +66,7 @@ public import TandemModel
     package var bytes: Int { count * 12 + keys.count }
 
     /// The number of hops of an object.
-    package var hops: Int { linkRuns.count }
+    package var hopCount: Int { linkRuns.count }
 
     /// Reserves capacity for a number of objects and the bytes of their keys.
     package mutating func reserveCapacity(_ count: Int, keyBytes: Int) {

@@ -64,7 +64,7 @@ package final class ChunkedList {
         bytes: Int, _ check: () throws(StoreError) -> Void
     ) throws(StoreError) -> ListPlacements? {
         guard !isTaken else { return nil }
-        var places = ListPlacements(hops: head.hops)
+        var places = ListPlacements(hopCount: head.hopCount)
         let room = bytes + Self.groupBytes
         places.reserveCapacity(room / max(12, keyBytes / max(1, count) + 12), keyBytes: room)
         try append(to: &places, upTo: bytes, check)

@@ -80,7 +80,7 @@ struct ListDetailCollector {
         of matches: ArraySlice<SortEntry>, _ records: SortKeyRecords, _ keys: GroupedKeys
     ) throws(StoreError) -> ListPlacements {
         var places = ListPlacements(
-            sections: keys.sections, reached: reached.objects, hops: hops.count)
+            sections: keys.sections, reached: reached.objects, hopCount: hops.count)
         let keyBytes = keyBytes(of: matches, records, keys)
         guard keyBytes <= Int(UInt32.max) else {
             throw StoreError(

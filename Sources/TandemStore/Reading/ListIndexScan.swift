@@ -68,7 +68,7 @@ final class ListIndexScan {
         }
         try run.budget.runCheck(bytes + keyBytes)
         let head = ListPlacements(
-            sections: keys.sections, reached: reached.objects, hops: hops?.count ?? 0)
+            sections: keys.sections, reached: reached.objects, hopCount: hops?.count ?? 0)
         try run.budget.sort(&segments, heldBytes: bytes + keyBytes) {
             keys.precedes($0.group, $1.group)
         }

@@ -16,7 +16,7 @@ extension ListPlacements: WireCodable {
     /// Appends the binary form of a chunk, without section names and reached objects.
     func encodeChunk(into writer: inout ByteWriter) {
         writer.reserve(count * Self.minimumBytes + withKeys { keys, _ in keys.count })
-        writer.count(hops)
+        writer.count(hopCount)
         writer.count(count)
         writer.runs(tagRuns)
         writer.column(numbers)
@@ -33,13 +33,13 @@ extension ListPlacements: WireCodable {
     package init(from reader: inout ByteReader) throws(CodingError) {
         let sections = try reader.names(limit: .max)
         let reached = try reader.references()
-        self.init(sections: sections, reached: reached, hops: try reader.hops())
+        self.init(sections: sections, reached: reached, hopCount: try reader.hopCount())
         try readObjects(from: &reader, sections: sections.count, reached: reached.count)
     }
 
     /// Reads the binary form of a chunk; ``append(_:)`` checks the indices in it.
     init(chunkFrom reader: inout ByteReader) throws(CodingError) {
-        self.init(hops: try reader.hops())
+        self.init(hopCount: try reader.hopCount())
         let most = Int(UInt32.max)
         try readObjects(from: &reader, sections: most, reached: most)
     }
@@ -53,7 +53,7 @@ extension ListPlacements: WireCodable {
         keyEnds = try reader.decodeEndOffsets(of: count)
         keys = try reader.raw(Int(keyEnds.last ?? 0))
         sectionRuns = try reader.runs(of: count, below: sections)
-        for hop in 0..<hops { linkRuns[hop] = try reader.runs(of: count, below: reached + 1) }
+        for hop in 0..<hopCount { linkRuns[hop] = try reader.runs(of: count, below: reached + 1) }
     }
 }
 
@@ -102,13 +102,13 @@ extension ByteWriter {
 }
 
 extension ByteReader {
-    fileprivate mutating func hops() throws(CodingError) -> Int {
+    fileprivate mutating func hopCount() throws(CodingError) -> Int {
         let start = offset
-        let hops = Int(clamping: try varint())
-        guard hops <= WireLimits.names else {
+        let hopCount = Int(clamping: try varint())
+        guard hopCount <= WireLimits.names else {
             throw CodingError(expected: "at most \(WireLimits.names) hops", offset: start)
         }
-        return hops
+        return hopCount
     }
 
     fileprivate mutating func column<Number: FixedWidthInteger & BitwiseCopyable>(

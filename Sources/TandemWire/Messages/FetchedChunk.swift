@@ -89,7 +89,7 @@ extension FetchAnswer {
         var head = self
         (head.objects, head.references, head.values) = ([], [], [])
         head.places = places.map {
-            ListPlacements(sections: $0.sections, reached: $0.reached, hops: $0.hops)
+            ListPlacements(sections: $0.sections, reached: $0.reached, hopCount: $0.hopCount)
         }
         head.hasMore = true
         return head
