@@ -48,7 +48,7 @@ package struct CompiledColumns: Sendable {
         self.columns = columns
         self.request = request
         objects = try CompiledRequest(
-            columns.objects(of: request), refreshKeyPaths: keyPaths, in: model)
+            columns.objectRequest(for: request), refreshKeyPaths: keyPaths, in: model)
         valueIndexes = columns.columns.map { $0.keyPath.flatMap { keyPaths.firstIndex(of: $0) } }
         groupIndexes = Array(columns.groupBy.indices)
         summed = columns.columns.count { $0.aggregate == .sum || $0.aggregate == .avg }

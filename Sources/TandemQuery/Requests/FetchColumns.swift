@@ -57,11 +57,11 @@ public struct FetchColumns: Hashable, Sendable {
     /// Returns the request for the objects whose values make up the rows.
     ///
     /// Offset and limit of grouped or distinct rows, and the order of groups, are applied later.
-    @usableFromInline package func objects(of request: FetchDescriptor) -> FetchDescriptor {
-        var objects = request
-        if isGrouped { objects.sort = [] }
-        if isGrouped || isDistinct { (objects.limit, objects.offset) = (nil, 0) }
-        return objects
+    @usableFromInline package func objectRequest(for request: FetchDescriptor) -> FetchDescriptor {
+        var objectRequest = request
+        if isGrouped { objectRequest.sort = [] }
+        if isGrouped || isDistinct { (objectRequest.limit, objectRequest.offset) = (nil, 0) }
+        return objectRequest
     }
 }
 
