@@ -20,8 +20,8 @@ extension CompiledRequest {
     ///
     /// The value is true without a predicate. Constraints that are not exact
     /// (``SlotConstraint/isExact``) still have to be checked on the row.
-    package var constraintsDecide: Bool {
-        predicate.map { ConstraintFinder.decide($0, of: entity) } ?? true
+    package var constraintsImplyPredicate: Bool {
+        predicate.map { ConstraintFinder.constraintsImply($0, of: entity) } ?? true
     }
 
     /// The sort order as columns of the object's own row; empty without sort keys.

@@ -15,10 +15,10 @@ enum ConstraintFinder {
     }
 
     /// Returns whether the constraints are equivalent to the predicate.
-    static func decide(_ node: PredicateNode, of entity: CompiledEntity) -> Bool {
+    static func constraintsImply(_ node: PredicateNode, of entity: CompiledEntity) -> Bool {
         switch node {
         case .constant(let value): value
-        case .and(let parts): parts.allSatisfy { decide($0, of: entity) }
+        case .and(let parts): parts.allSatisfy { constraintsImply($0, of: entity) }
         case .comparison: !constraints(node, of: entity).isEmpty
         default: false
         }

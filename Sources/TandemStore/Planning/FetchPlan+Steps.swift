@@ -6,8 +6,8 @@ extension FetchPlan {
         of request: CompiledRequest, for kind: FetchResultKind, depth: Int = 0
     ) -> [FetchPlanStep] {
         var step = FetchPlanStep(
-            entity: request.entity.name, access: .scan, decides: decides, isOrdered: isOrdered,
-            depth: depth, needsOnlyKeys: needsNoRows(for: kind))
+            entity: request.entity.name, access: .scan, decides: findsOnlyMatches,
+            isOrdered: isOrdered, depth: depth, needsOnlyKeys: needsNoRows(for: kind))
         var parts: [FetchPlanStep] = []
         switch access {
         case .scan:

@@ -22,7 +22,7 @@ struct FetchPlan {
     /// The source of the candidates.
     var access: AccessPath
     /// Whether every candidate matches, so that the predicate need not be evaluated.
-    var decides = false
+    var findsOnlyMatches = false
     /// The order in which candidates are found.
     var order = Order.none
     /// The reader of placements from index keys; nil if placements have to be made from rows.
@@ -31,8 +31,8 @@ struct FetchPlan {
     /// Returns whether the plan reads no rows for a kind of result.
     func needsNoRows(for kind: FetchResultKind) -> Bool {
         switch kind {
-        case .count: decides
-        case .references, .list: decides && placementReader != nil
+        case .count: findsOnlyMatches
+        case .references, .list: findsOnlyMatches && placementReader != nil
         case .rows: false
         }
     }
@@ -150,7 +150,8 @@ extension FetchPlan {
         let isOneTable =
             !request.request.includesSubentities || request.entity.descendants.count == 1
         return FetchPlan(
-            access: .scan, decides: request.constraintsDecide && request.constraints.isEmpty,
+            access: .scan,
+            findsOnlyMatches: request.constraintsImplyPredicate && request.constraints.isEmpty,
             order: isOneTable ? byNumber(request) : .none,
             placementReader: placementReader(request, nil, kind))
     }
@@ -158,7 +159,7 @@ extension FetchPlan {
     /// Returns the scan with its rows ordered group by group by an index; nil if the plan isn't a
     /// scan that returns all rows, or there is no suitable index.
     func orderedByKeys(_ request: CompiledRequest, _ kind: FetchResultKind) -> FetchPlan? {
-        guard isScan, kind == .rows, decides, request.isWhole else { return nil }
+        guard isScan, kind == .rows, findsOnlyMatches, request.isWhole else { return nil }
         for index in request.entity.indexes {
             guard request.isOfAll(in: index),
                 let placementReader = IndexPlacementReader(request, index, kind),
@@ -181,7 +182,8 @@ extension FetchPlan {
         access(by: constraint, request).map { access in
             FetchPlan(
                 access: access,
-                decides: request.constraintsDecide && request.constraints.count == 1,
+                findsOnlyMatches: request.constraintsImplyPredicate
+                    && request.constraints.count == 1,
                 order: byNumber(request), placementReader: placementReader(request, nil, kind))
         }
     }
@@ -207,10 +209,10 @@ extension FetchPlan {
     ) -> [FetchPlan] {
         let bounds = IndexBounds(index, request.constraints)
         var plan = FetchPlan(access: .index(index, ranges: bounds.ranges))
-        plan.decides =
-            request.constraintsDecide && bounds.met.count == request.constraints.count
+        plan.findsOnlyMatches =
+            request.constraintsImplyPredicate && bounds.met.count == request.constraints.count
         plan.order = byNumber(request)
-        plan.placementReader = plan.decides ? placementReader(request, index, kind) : nil
+        plan.placementReader = plan.findsOnlyMatches ? placementReader(request, index, kind) : nil
         var walk = plan
         if let columns = request.sortColumns, !columns.isEmpty, kind != .count,
             request.request.limit != nil,

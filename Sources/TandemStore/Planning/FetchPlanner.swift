@@ -55,7 +55,7 @@ struct FetchPlanner {
             FetchPlan.plans(for: request, kind) + FetchPlan.unions(for: request) { $0[0] }
         if let plan = try counted(plans, Self.smallReadLimit) { return plan }
         let scan = plans[0]
-        if scan.decides, let wanted = wanted(scan) {
+        if scan.findsOnlyMatches, let wanted = wanted(scan) {
             return wanted < Self.smallReadLimit ? scan : nil
         }
         let rows = try counter.countRows(of: request, atMost: Self.smallReadLimit)
@@ -113,7 +113,7 @@ struct FetchPlanner {
     /// Returns the number of keys that a plan reads; nil if it is not less than `most`, or can't be
     /// counted.
     private func keys(of plan: FetchPlan, _ most: Int) throws(StoreError) -> Int? {
-        if plan.decides, let wanted = wanted(plan), wanted <= most {
+        if plan.findsOnlyMatches, let wanted = wanted(plan), wanted <= most {
             return min(try counter.keys(of: plan.access, atMost: wanted) ?? wanted, wanted)
         }
         guard let keys = try counter.keys(of: plan.access, atMost: most), keys < most else {
@@ -131,7 +131,7 @@ struct FetchPlanner {
     private func scanCost(_ scan: FetchPlan, atMost most: Double) throws(StoreError) -> Double {
         let one = PlanCost.of(scan, keys: 1, for: kind)
         let enough = Int(min(most / one, Double(Self.mostCounted)).rounded(.up)) + 1
-        if scan.decides, let wanted = wanted(scan) {
+        if scan.findsOnlyMatches, let wanted = wanted(scan) {
             return Double(min(wanted, enough)) * one
         }
         return Double(try counter.countRows(of: request, atMost: enough)) * one
@@ -150,7 +150,7 @@ struct FetchPlanner {
             let share = try share(of: plan, sample, all)
             var keys = all * share
             if let wanted = wanted(plan) {
-                keys = min(keys, Double(wanted) * (plan.decides ? 1 : share / matching))
+                keys = min(keys, Double(wanted) * (plan.findsOnlyMatches ? 1 : share / matching))
             }
             var cost = PlanCost.of(plan, keys: keys, for: kind)
             if case .related(_, let target, let inner) = plan.access {

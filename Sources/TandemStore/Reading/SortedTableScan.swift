@@ -12,7 +12,7 @@ struct SortedTableScan {
 
     /// Creates the scan of a plan; nil if the plan is not a scan ordered by an index.
     init?(_ run: FetchRun) {
-        guard run.kind == .rows, run.plan.decides, run.request.isWhole,
+        guard run.kind == .rows, run.plan.findsOnlyMatches, run.request.isWhole,
             case (.scan, .keys(let index, let places)) = (run.plan.access, run.plan.order),
             let order = ListIndexScan(
                 run, places, [KeyRange(prefix: StoreKey.tag(index.id))], hops: nil)
