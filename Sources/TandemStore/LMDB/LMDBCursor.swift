@@ -39,10 +39,10 @@ final class LMDBCursor {
     }
 
     /// Moves to the first or the last key of the table.
-    func end(_ isLast: Bool) throws(StoreError) -> Entry? { try get(isLast ? MDB_LAST : MDB_FIRST) }
+    func end(isLast: Bool) throws(StoreError) -> Entry? { try get(isLast ? MDB_LAST : MDB_FIRST) }
 
     /// Moves to the next or the previous key.
-    func step(_ isBackwards: Bool) throws(StoreError) -> Entry? {
+    func step(isBackwards: Bool) throws(StoreError) -> Entry? {
         try get(isBackwards ? MDB_PREV : MDB_NEXT)
     }
 

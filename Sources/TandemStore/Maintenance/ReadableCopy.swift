@@ -42,7 +42,7 @@ package struct ReadableCopy {
         var left = most / 8
         var entry: LMDBCursor.Entry?
         do throws(StoreError) {
-            entry = try cursor.end(backwards)
+            entry = try cursor.end(isLast: backwards)
         } catch { failure = error }
         while failure == nil, entry != nil, left > 0 {
             let writing = try to.begin()
@@ -64,7 +64,7 @@ package struct ReadableCopy {
                     }
                     keys += 1
                     do throws(StoreError) {
-                        entry = try cursor.step(backwards)
+                        entry = try cursor.step(isBackwards: backwards)
                     } catch {
                         failure = error
                         break

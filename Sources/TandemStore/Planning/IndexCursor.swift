@@ -83,7 +83,7 @@ struct IndexCursor {
         after last: [UInt8], _ range: KeyRange
     ) throws(StoreError) -> LMDBCursor.Entry? {
         let deepest = order.levels.last.map { group(last, $0) } ?? range
-        if let entry = try cursor.step(false),
+        if let entry = try cursor.step(isBackwards: false),
             range.intersection(deepest).isBelowEnd(entry.key)
         {
             return entry
