@@ -4,7 +4,7 @@ import TandemModel
 import Testing
 
 /// Stops a child of this process with SIGSTOP, and returns after it has stopped.
-func stand(_ process: pid_t) throws {
+func suspendProcess(_ process: pid_t) throws {
     try #require(kill(process, SIGSTOP) == 0)
     var status: Int32 = 0
     while waitpid(process, &status, WUNTRACED) < 0, errno == EINTR {}
@@ -55,7 +55,7 @@ func stand(_ process: pid_t) throws {
             }
             // Some saves are answered, some are in flight, and some have not been read yet.
             saved += try answers(5, of: saver)
-            for process in all { try stand(process) }
+            for process in all { try suspendProcess(process) }
             try time?.jump(jump)
             for process in all.reversed() { kill(process, SIGCONT) }
             saved += try answers(55, of: saver)

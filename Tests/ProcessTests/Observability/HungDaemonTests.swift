@@ -28,7 +28,7 @@ import Testing
         }
         // Before there are rates, the figures are shown without them.
         #expect(read(until: "saves -/s"))
-        try stand(daemon.processID)
+        try suspendProcess(daemon.processID)
         #expect(read(until: "s; the figures below are older"))
         kill(daemon.processID, SIGCONT)
         #expect(read(until: "\u{1b}[Htandemd running"))
@@ -60,7 +60,7 @@ import Testing
         let tandem = "'\(DaemonProcess.products)/tandem'"
         let metrics = "\(tandem) metrics -O tandem.prom --socket socket"
         try CommandRun(shell: "cd '\(place.path)' && \(metrics)").check()
-        try stand(daemon.processID)
+        try suspendProcess(daemon.processID)
         let runs = verbs.map {
             "(r=$(\(tandem) \($0) --socket socket 2>&1); " + #"echo "\#($0): $? $r") & "#
         }

@@ -94,7 +94,7 @@ import Testing
         try client.write(bytes)
         while heard < 2 { try #require(try client.receive() == nil, "it has ended already") }
         // The daemon is stopped here, so everything that it logs later comes after the signal.
-        try stand(daemon.processID)
+        try suspendProcess(daemon.processID)
         let before = try readLog()
         kill(daemon.processID, SIGTERM)
         kill(daemon.processID, SIGCONT)

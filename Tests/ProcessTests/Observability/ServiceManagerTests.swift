@@ -142,10 +142,10 @@ import Testing
         for _ in 0..<100 { acknowledged.wait() }
         let reader = try BridgeProcess(place.socket, author: "reader")
         try reader.ask(#"{"do": "observe", "observer": "o", "entity": "Note"}"#)
-        try stand(reader.processID)
+        try suspendProcess(reader.processID)
         for _ in 0..<300 { acknowledged.wait() }
         // The daemon is stopped here, so everything that it logs later comes after the signal.
-        try stand(daemon.processID)
+        try suspendProcess(daemon.processID)
         let before = try String(contentsOfFile: file, encoding: .utf8)
         kill(daemon.processID, SIGTERM)
         kill(daemon.processID, SIGCONT)
