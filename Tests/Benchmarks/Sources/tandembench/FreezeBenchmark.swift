@@ -44,12 +44,12 @@ struct FreezeBenchmark {
         let other = container(socket, "other")
         defer { other.close() }
         let reader = other.makeContext(name: "reader")
-        var (saves, lookups): ([Double], [Double]) = ([], [])
+        var (saveTimes, countTimes): ([Double], [Double]) = ([], [])
         let end = now() + UInt64(Self.seconds * 1e9)
         while now() < end {
-            objects[saves.count % objects.count].rank += 1
-            saves.append(try time { try context.save() })
-            lookups.append(
+            objects[saveTimes.count % objects.count].rank += 1
+            saveTimes.append(try time { try context.save() })
+            countTimes.append(
                 try time { _ = try reader.count(for: FetchRequest(entity: "Bucket")) })
         }
         let took = try asker.read(1, UInt64(0))[0]
@@ -57,7 +57,7 @@ struct FreezeBenchmark {
         guard request == .none || Double(took) > Self.seconds * 1e9 else {
             throw Failure("the other client ended early, after \(took) ns")
         }
-        for (metric, times) in [("save", saves), ("count", lookups)] {
+        for (metric, times) in [("save", saveTimes), ("count", countTimes)] {
             ResultLine(
                 scenario: "freeze", peer: "tandem", n: n, metric: "\(metric)_beside_\(request)",
                 values: times, durability: metric == "save" ? "power-loss durable" : nil
