@@ -27,7 +27,7 @@ final class NotifySocket {
 
     /// Returns the shell command that sets the environment of a daemon, so that it sends its
     /// messages to the socket.
-    func environment(watchdogMicroseconds: Int) -> String {
+    func exportCommand(watchdogMicroseconds: Int) -> String {
         "export NOTIFY_SOCKET='\(path)' WATCHDOG_USEC=\(watchdogMicroseconds)"
     }
 

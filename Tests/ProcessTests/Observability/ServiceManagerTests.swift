@@ -20,7 +20,7 @@ import Testing
     private func daemon(watchdogMicroseconds: Int) throws -> DaemonProcess {
         try DaemonProcess.serving(
             store: place.store, socket: place.socket,
-            limits: manager.environment(watchdogMicroseconds: watchdogMicroseconds))
+            limits: manager.exportCommand(watchdogMicroseconds: watchdogMicroseconds))
     }
 
     private static func isReady(_ message: String) -> Bool { message.hasPrefix("READY=1\n") }
