@@ -9,7 +9,7 @@ import TandemIO
 /// first attempt rejected, and inserts no row twice.
 final class RejectFile {
     /// The stage that rejected a row.
-    enum Judge: String {
+    enum Stage: String {
         /// The row can't be read, does not fit the entity, or has a link without a target.
         case reader
         case daemon
@@ -27,7 +27,7 @@ final class RejectFile {
     /// A state of the file that ``removeAll(after:)`` restores.
     struct Mark {
         fileprivate var end: UInt64
-        fileprivate var lines: [String: [Int: Judge]]
+        fileprivate var lines: [String: [Int: Stage]]
     }
 
     let path: String
@@ -42,7 +42,7 @@ final class RejectFile {
     private let existedBefore: Bool
     private var end: UInt64 = 0
     /// The rejected lines by file name, which is empty for a single file.
-    private var lines: [String: [Int: Judge]] = [:]
+    private var lines: [String: [Int: Stage]] = [:]
     var count: Int { lines.values.reduce(0) { $0 + $1.count } }
     var mark: Mark { Mark(end: end, lines: lines) }
 
@@ -161,9 +161,9 @@ final class RejectFile {
     /// Records a reject of an earlier attempt; returns false if the JSON is not a valid reject.
     private func record(_ json: JSON) -> Bool {
         guard let line = json["line"]?.int.flatMap(Int.init(exactly:)),
-            let judge = json["by"]?.string.flatMap(Judge.init(rawValue:))
+            let stage = json["by"]?.string.flatMap(Stage.init(rawValue:))
         else { return false }
-        lines[json["file"]?.string ?? "", default: [:]][line] = judge
+        lines[json["file"]?.string ?? "", default: [:]][line] = stage
         return true
     }
 
@@ -195,13 +195,13 @@ final class RejectFile {
     /// Adds rejected rows of a file; durable on return.
     ///
     /// Cost: one flush, regardless of the number of rows.
-    func add(_ rejects: [Reject], of name: String = "", by judge: Judge) throws {
+    func add(_ rejects: [Reject], of name: String = "", by stage: Stage) throws {
         var bytes: [UInt8] = []
         for reject in rejects where lines[name]?[reject.line] == nil {
-            lines[name, default: [:]][reject.line] = judge
+            lines[name, default: [:]][reject.line] = stage
             var members: [String: JSON] = [
                 "import": .string(id), "line": .int(Int64(reject.line)),
-                "by": .string(judge.rawValue), "error": .string(Self.shortened(reject.reason)),
+                "by": .string(stage.rawValue), "error": .string(Self.shortened(reject.reason)),
                 "row": .string(reject.raw),
             ]
             if !name.isEmpty { members["file"] = .string(name) }
