@@ -131,7 +131,7 @@ import Testing
         var rejects: Int32?
         var directories: Set<Int32> = []
         var (isDirty, isNamed, isWritten) = (false, false, false)
-        // The number of lines in the file of rejects, the number of flushed ones, and the last row
+        // The number of lines in the reject file, the number of flushed ones, and the last row
         // sent.
         var (lines, flushedLines, lastSent) = (0, 0, -1)
         for record in records {

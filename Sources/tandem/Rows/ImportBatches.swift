@@ -15,9 +15,9 @@ extension ImportedRows {
 
 /// Inserts the rows of a file with a batch insert.
 ///
-/// Rows that the daemon rejects are written to the file of rejects before any later row is
-/// inserted. The batch's id is derived from the import's id, so a resumed import omits the same
-/// rows and continues after the last inserted row.
+/// Rows that the daemon rejects are written to the reject file before any later row is inserted.
+/// The batch's id is derived from the import's id, so a resumed import omits the same rows and
+/// continues after the last inserted row.
 @MainActor struct ImportBatches {
     let context: ManagedObjectContext
     let entity: String
@@ -33,8 +33,8 @@ extension ImportedRows {
     /// Inserts the rows returned by `rows` for the batch's id.
     ///
     /// Calls `count` with the number of inserted rows, even if the batch fails. Throws the error
-    /// that ended the batch. If that is a ``UniformFailure``, no row was inserted, and the file of
-    /// rejects is as it was before.
+    /// that ended the batch. If that is a ``UniformFailure``, no row was inserted, and the reject
+    /// file is as it was before.
     func run<Rows: ImportedRows>(
         _ rows: @MainActor (_ id: [UInt8]) async throws -> Rows,
         numbering: (([(row: Int, number: ObjectNumber)]) throws -> Void)? = nil,

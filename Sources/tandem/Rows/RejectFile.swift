@@ -1,7 +1,7 @@
 import Tandem
 import TandemIO
 
-/// The file of rejected rows.
+/// The reject file of an import, which records the rejected rows.
 ///
 /// Each line is a JSON object with the import's id, the file's name if the import has several
 /// files, the line number, the reason and the row's text. A rejected row is written before any
@@ -53,7 +53,7 @@ final class RejectFile {
     /// a warning is printed instead. Throws ``CommandFailure`` in these cases:
     /// - another import is writing to the file,
     /// - the file has content, but the import is not resumed,
-    /// - the file belongs to another import, or is not a file of rejects,
+    /// - the file belongs to another import, or is not a reject file,
     /// - the file can't be read.
     init(_ path: String, of id: String, isContinued: Bool) throws {
         self.path = path
@@ -88,7 +88,7 @@ final class RejectFile {
         } catch let error where error.lacksLocks {
             // Without locks, the import that creates the file owns it; other imports fail because
             // the file exists.
-            printRemark("\(error); make sure that no other import uses this file of rejects")
+            printRemark("\(error); make sure that no other import uses this reject file")
             return nil
         } catch {
             return nil
@@ -187,7 +187,7 @@ final class RejectFile {
                 code: 2)
         }
         return CommandFailure(
-            "\(path) is not a file of rejects and was not changed; name another file with --rejects",
+            "\(path) is not a reject file and was not changed; name another file with --rejects",
             code: 2
         )
     }

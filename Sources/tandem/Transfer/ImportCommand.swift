@@ -10,7 +10,7 @@ struct ImportCommand: AsyncParsableCommand {
             Each row becomes a new object, in transactions of at most 1,000. The file is CSV, or has one JSON object \
             per line, either as printed by `tandem export` or with only the values. With --map, PATH is a folder of CSV \
             files, possibly gzipped. A date in a table is written 2013-01-31 or 2013-01-31T10:05:00Z; digits alone \
-            are seconds in exported files, and rejected elsewhere. Rejected rows are written to the file of rejects \
+            are seconds in exported files, and rejected elsewhere. Rejected rows are written to the reject file \
             with line numbers and reasons, the import continues, and the exit code is 1. An interrupted import \
             continues with the --id that it printed, and inserts no row twice.
             """)
@@ -35,7 +35,7 @@ struct ImportCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The file of rejects; by default PATH.rejects or, with --map, the map's path and .rejects.",
+            "The reject file; by default PATH.rejects or, with --map, the map's path and .rejects.",
             valueName: "file"))
     var rejects: String?
 
@@ -88,7 +88,7 @@ struct ImportCommand: AsyncParsableCommand {
     private func rejectFile(_ path: String, _ name: String) throws -> RejectFile {
         if let rejects, [path, self.path].contains(rejects) {
             throw CommandFailure(
-                "\(rejects) is the input and cannot be the file of rejects; name another file with --rejects",
+                "\(rejects) is the input and cannot be the reject file; name another file with --rejects",
                 code: 2)
         }
         return try RejectFile(rejects ?? path + ".rejects", of: name, isContinued: id != nil)

@@ -12,7 +12,7 @@ final class ImportTargets {
         case object(ObjectID)
         /// A row that is not inserted yet.
         case pending
-        /// No object exists; the reason is written to the file of rejects.
+        /// No object exists; the reason is written to the reject file.
         case missing(String)
     }
 

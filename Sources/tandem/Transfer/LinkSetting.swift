@@ -8,7 +8,7 @@ import Tandem
 /// depend on the links of these objects.
 ///
 /// If a save without objects fails, it is repeated with objects in memory. If the daemon rejects
-/// that save, each row is saved alone, and the rejected rows are written to the file of rejects.
+/// that save, each row is saved alone, and the rejected rows are written to the reject file.
 @MainActor final class LinkSetting {
     /// A row and its links.
     struct Row {
@@ -54,7 +54,7 @@ import Tandem
     private var unordered: [Resolved] = []
     /// The rows of the next save with objects.
     private var ordered: [Resolved] = []
-    /// The rows whose links can't be set and that have yet to be written to the file of rejects.
+    /// The rows whose links can't be set and that have yet to be written to the reject file.
     private var unfit: [RejectFile.Reject] = []
     private var sent: [(rows: [Resolved], save: LinkSave)] = []
 
@@ -247,7 +247,7 @@ import Tandem
         .init(line: line, raw: raw, reason: "imported without its links: \(reason)")
     }
 
-    /// Adds the rows whose links can't be set to the file of rejects.
+    /// Adds the rows whose links can't be set to the reject file.
     private func reject() throws {
         try rejects.add(unfit, by: .links)
         unfit = []

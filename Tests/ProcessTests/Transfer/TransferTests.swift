@@ -75,11 +75,11 @@ import Testing
         #expect(rejected[0]["error"]?.string?.contains("is already linked to Coach/") == true)
     }
 
-    @Test func `the imported file is refused as its own file of rejects`() throws {
+    @Test func `the imported file is refused as its own reject file`() throws {
         try place.install(Self.model)
         let path = try file("rows.ndjson", #"{"entity":"Team","values":{"name":"A"}}"# + "\n")
         let run = try tandem("import", path, "--rejects", path)
-        expectLine(run, 2, "\(path) is the input and cannot be the file of rejects", "--rejects")
+        expectLine(run, 2, "\(path) is the input and cannot be the reject file", "--rejects")
         expect(try tandem("import", path, "--rejects", place.path + "/model.json"), 2, "--rejects")
         #expect(try tandem("count", "Team").output == "0\n")
     }
@@ -161,7 +161,7 @@ import Testing
         let path = try file("own.ndjson", rows)
         let more = ["--entity", "Team", "--id", "x", "--rejects", path]
         let run = try CommandRun("tandem", ["import", path] + more + ["--socket", place.socket])
-        expect(run, 2, "cannot be the file of rejects")
+        expect(run, 2, "cannot be the reject file")
         #expect(try String(contentsOfFile: path, encoding: .utf8) == rows)
         let bad = try file("bad.ndjson", "{\n")
         expect(try tandem("import", bad, "--entity", "Team", "--id", "x"), 1)
@@ -181,8 +181,8 @@ import Testing
     @Test func `an import resumes with a rejected row of any length, whose reason is short`() throws
     {
         try place.install(Self.model)
-        // Each byte of the first row takes six bytes in the file of rejects. In a deep run, the
-        // line is longer than a line of any other file may be.
+        // Each byte of the first row takes six bytes in the reject file. In a deep run, the line is
+        // longer than a line of any other file may be.
         let bytes = Volume.of(50_000, deep: 5_700_000)
         let long = String(repeating: "\u{1}", count: bytes)
         let many = String(repeating: "m", count: Volume.of(10_000, deep: 1 << 20))
@@ -287,10 +287,10 @@ import Testing
             "\(numbers.count) rows were rejected")
     }
 
-    @Test func `two imports at once do not share a file of rejects`() throws {
+    @Test func `two imports at once do not share a reject file`() throws {
         try place.install(Self.model)
         let path = place.path + "/rows.ndjson"
-        // The first import opens the file of rejects before its rows, and waits there for a writer.
+        // The first import opens the reject file before its rows, and waits there for a writer.
         #expect(mkfifo(path, 0o600) == 0)
         let options = [
             "import", path, "--entity", "Team", "--id", "mine", "--socket", place.socket,
@@ -344,7 +344,7 @@ import Testing
             return try CommandRun(
                 path: "/usr/bin/strace", words + arguments + ["--socket", place.socket])
         }
-        let remark = "make sure that no other import uses this file of rejects"
+        let remark = "make sure that no other import uses this reject file"
         let fine = try file("fine.ndjson", "{\"name\": \"A\"}\n")
         expect(try unlocked("import", fine, "--entity", "Team"), 0, remark, "imported 1 object")
         #expect(!FileManager.default.fileExists(atPath: fine + ".rejects"))
@@ -384,7 +384,7 @@ import Testing
     }
 
     @Test(arguments: ["/dev/null", "/"])
-    func `a file of rejects that stores nothing is refused before anything is imported`(
+    func `a reject file that stores nothing is refused before anything is imported`(
         rejects: String
     ) throws {
         try place.install(Self.model)
