@@ -80,9 +80,10 @@ import Testing
         expectLine(try tandem("wait", "1", "--timeout=nan"), 2, "--timeout")
         for words in [["-n=-5"], ["-n", "-5"], ["-n-5"]] {
             let run = try CommandRun("tandem", ["log"] + words)
-            expectLine(run, 2, "-n must be a number that is not negative")
+            expectLine(run, 2, "-n must be a non-negative number")
         }
-        expectLine(try tandem("history", "Team/1", "-n", "-5"), 2, "-n must be a number")
+        expectLine(
+            try tandem("history", "Team/1", "-n", "-5"), 2, "-n must be a non-negative number")
     }
 
     @Test func `watch ends when the list's order is no longer in the model`() throws {

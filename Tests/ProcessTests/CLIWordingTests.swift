@@ -42,7 +42,7 @@ import Testing
             (["log", "--color", "pink"], "'never'; see `tandem log --help`"),
             (["status", "--name", "../../etc"], "`../../etc` is not a valid daemon name"),
             (["check", "--name", "a/b"], "`a/b` is not a valid daemon name"),
-            (["log", "-n", "abc"], "-n must be a number that is not negative, or all"),
+            (["log", "-n", "abc"], "-n must be a non-negative number, or all"),
             (["log", "abc"], "`abc` is not FIELD=VALUE; FIELD is one of author"),
             (["backup"], "Missing expected argument '<target>'; see `tandem backup --help`"),
         ] {

@@ -47,7 +47,7 @@ extension FetchDescriptor {
     private static func natural(from reader: inout ByteReader) throws(CodingError) -> Int {
         let start = reader.offset
         guard let value = Int(exactly: try reader.int64()), value >= 0 else {
-            throw CodingError(expected: "a number that is not negative", offset: start)
+            throw CodingError(expected: "a non-negative number", offset: start)
         }
         return value
     }

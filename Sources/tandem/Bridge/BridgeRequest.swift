@@ -42,14 +42,14 @@ struct BridgeRequest {
 
     /// Returns the value of a key as a non-negative integer.
     func count(_ key: String) throws(TandemError) -> Int? {
-        try typed(key, "a whole number that is not negative") { json in
+        try typed(key, "a non-negative whole number") { json in
             json.int.flatMap { $0 < 0 ? nil : Int(exactly: $0) }
         }
     }
 
     /// Returns the value of a key as a duration in seconds.
     func seconds(_ key: String) throws(TandemError) -> Double? {
-        try typed(key, "a number of seconds that is not negative") { json in
+        try typed(key, "a non-negative number of seconds") { json in
             json.number.flatMap { $0 >= 0 && $0.isFinite ? $0 : nil }
         }
     }

@@ -22,7 +22,7 @@ enum LineCount: Equatable {
     /// Parses the value of an option; throws if it is not a count.
     static func parse(_ argument: String) throws -> LineCount {
         guard let count = LineCount(argument: argument) else {
-            throw ValidationError("-n must be a number that is not negative, or all")
+            throw ValidationError("-n must be a non-negative number, or all")
         }
         return count
     }

@@ -62,7 +62,7 @@ import Testing
             ["log", "-n", "abc"], ["log", "--lines", "abc", "author=x"], ["log", "-rn", "1x"],
             ["history", "-n", "abc", "Team/1"],
         ] {
-            expect(try run(words), 2, "-n must be a number that is not negative, or all")
+            expect(try run(words), 2, "-n must be a non-negative number, or all")
         }
         for words in [
             ["log", "-n", "author=setup"], ["log", "-n", "show", "2"], ["history", "-n", "Team/1"],
