@@ -20,7 +20,7 @@ struct GivenOptions: ParsableArguments {
     var durability: String?
 
     @Option(
-        help: "Least important level to log: critical, error, warning, notice, info or debug.")
+        help: "Minimum level to log: critical, error, warning, notice, info or debug.")
     var logLevel: String?
 
     @Option(help: "Size of a journal segment in mebibytes; 64 by default, 1 for small stores.")

@@ -40,7 +40,7 @@ extension Setting {
             "acknowledged saves survive power loss (full) or only process crashes (relaxed)",
             [("full", Durability.full), ("relaxed", .relaxed)], \.durability, ==),
         .choice(
-            "log.level", "least important level that is logged",
+            "log.level", "minimum level that is logged",
             LogLevel.allCases.map { ("\($0)", $0) }, \.logLevel, ==),
         .number(
             "mapBytes", "quota of the store, not counting free pages", .bytes, 1 << 20...1 << 47,
