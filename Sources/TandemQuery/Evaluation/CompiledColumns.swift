@@ -24,8 +24,8 @@ package struct CompiledColumns: Sendable {
     /// Throws ``TandemError``:
     /// - everything that ``CompiledRequest`` throws
     /// - `usage` for no columns, too many columns or a repeated column
-    /// - `usage` for a column that is neither an aggregate nor grouped by, a sum of values that are
-    ///   not numbers, or a to-many key path
+    /// - `usage` for a column of groups that is neither an aggregate nor a grouping key path, a sum
+    ///   of values that are not numbers, or a to-many key path
     /// - `usage` for a sort key of groups that is not a column, or a condition on groups if there
     ///   are no groups
     /// - `invalidPredicate` for a condition on groups with a name that is not a column
@@ -85,7 +85,8 @@ package struct CompiledColumns: Sendable {
                 let isGrouped = index.map { groupIndexes.contains($0) } ?? false
                 guard !columns.isGrouped || isGrouped else {
                     throw Self.misuse(
-                        "`\(column)` is neither grouped by nor an aggregate such as @max.\(column)")
+                        "column `\(column)` must be a grouping key path or an aggregate, such as "
+                            + "@max.\(column)")
                 }
             } else if let index {
                 try check(column, objects.refresh[index].path.type)
