@@ -148,7 +148,7 @@ extension JSON {
             "tandem_client_lag_positions", "Positions not yet sent to a client",
             clients.compactMap { $0.sample("lag") })
         exposition.gauges(
-            "tandem_client_queued_bytes", "Bytes that wait for a client to read",
+            "tandem_client_queued_bytes", "Bytes queued for a client",
             clients.compactMap { $0.sample("queuedBytes") })
         exposition.gauges(
             "tandem_client_pins", "Positions that a client has pinned",
