@@ -158,7 +158,7 @@ final class PushDispatcher {
             end - key.lagPosition <= DaemonLimits.turnTransactions,
             let first = committer.ring.first, key.lagPosition + 1 >= first
         else { return nil }
-        let limit = min(DaemonLimits.runBytes, committer.limits.outboundBytes)
+        let limit = min(DaemonLimits.sharedPushBatchBytes, committer.limits.outboundBytes)
         let made = try SharedPushBatch(from: key, to: end, atMost: limit) {
             try body(at: $0, for: session)
         }

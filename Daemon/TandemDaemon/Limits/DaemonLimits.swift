@@ -246,7 +246,7 @@ extension DaemonLimits {
     /// wait.
     static let batchNanoseconds: UInt64 = 8_000_000
     /// The maximum size of a push batch shared by all sessions at the same cursor, in bytes.
-    static let runBytes = 64 << 10
+    static let sharedPushBatchBytes = 64 << 10
     /// The maximum size of cached pushes, each encoded once for all sessions with the same
     /// interests.
     static let pushBodyCacheBytes = 8 << 20
