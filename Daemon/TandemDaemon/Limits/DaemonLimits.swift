@@ -260,8 +260,9 @@ extension DaemonLimits {
     static let slowRequestsNanoseconds: UInt64 = 600_000_000_000
     /// The maximum number of remembered slow requests; the slowest are kept.
     static let slowRequestsKept = 16
-    /// The duration below which a wait's events count as having arrived while the daemon was busy.
-    static let promptNanoseconds: UInt64 = 50_000
+    /// The duration of a wait below which its events count as having arrived before it, while the
+    /// daemon was busy.
+    static let briefWaitNanoseconds: UInt64 = 50_000
     /// The minimum duration of a flush, a checkpoint or a request that is logged as a warning.
     static let slowNanoseconds: UInt64 = 1_000_000_000
     /// The maximum number of log lines per interval for one event that clients can cause.

@@ -59,7 +59,7 @@ final class ServiceLoop {
         let began = engine.clock.monotonicNanoseconds
         try wait(milliseconds: timeout(due))
         let ended = engine.clock.monotonicNanoseconds
-        arrivedAt = ended - began < DaemonLimits.promptNanoseconds ? waitEnded : nil
+        arrivedAt = ended - began < DaemonLimits.briefWaitNanoseconds ? waitEnded : nil
         defer { waitEnded = ended }
         for event in events {
             switch event.token {
