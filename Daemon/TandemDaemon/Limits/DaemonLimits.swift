@@ -165,7 +165,7 @@ extension DaemonLimits {
     /// The maximum number of declared models kept to find sessions that a model change invalidates.
     static let declaredModels = 64
     /// The maximum number of polls for further saves before a flush.
-    static let gatherRounds = 4
+    static let pollsBeforeFlush = 4
     /// The maximum number of connections accepted between two polls of the other sockets.
     static let acceptsInTurn = 64
     /// The maximum size of pushes queued in one turn of a session, so that they fit into a few

@@ -107,7 +107,7 @@ final class ServiceLoop {
     ///
     /// Never blocks. All other events stay pending for the next round.
     private func gather() throws {
-        for _ in 0..<DaemonLimits.gatherRounds {
+        for _ in 0..<DaemonLimits.pollsBeforeFlush {
             try engine.planSaves()
             guard engine.committer.hasPending, !engine.committer.isBatchFull else { return }
             let isQuiet = engine.admission.sessions.count == 1 ? true : try readMore()
