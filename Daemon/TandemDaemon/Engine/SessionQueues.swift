@@ -59,7 +59,7 @@ final class SessionQueues {
         case .turn:
             following.append(session)
             if let lagPosition = session.lagPosition {
-                fanOuts.waits(at: lagPosition, turns: following.drainTicket)
+                fanOuts.waits(at: lagPosition, turns: following.popCountAfterDraining)
             }
         }
     }
@@ -109,7 +109,7 @@ final class SessionQueues {
     func beginFanOut(after position: UInt64, upTo end: UInt64, at now: UInt64) {
         assert(position < end, "A flush has transactions.")
         guard !following.isEmpty else { return }
-        fanOuts.begin(after: position, upTo: end, at: now, turns: following.drainTicket)
+        fanOuts.begin(after: position, upTo: end, at: now, turns: following.popCountAfterDraining)
     }
 
     /// Ends the measurement of each flush that has reached all its subscribers; passes its start to

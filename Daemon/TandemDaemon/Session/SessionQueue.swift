@@ -14,8 +14,8 @@ struct SessionQueue {
 
     var isEmpty: Bool { sessions.isEmpty }
     var count: Int { sessions.count }
-    /// The value of `popCount` after every session now in the queue has been removed.
-    var drainTicket: UInt64 { popCount + UInt64(count) }
+    /// The value of `popCount` once every session now in the queue has been removed.
+    var popCountAfterDraining: UInt64 { popCount + UInt64(count) }
 
     /// Appends a session, unless it is already in the queue.
     mutating func append(_ session: Session) {
