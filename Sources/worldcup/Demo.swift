@@ -8,8 +8,8 @@ struct Demo: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Start a daemon, a live table and a player, and compare what they saw.",
         discussion: """
-            Fails if the live table differs from a fresh fetch by a third process, or if a \
-            process missed a save. Always stops its processes and removes its store.
+            Fails if the live table differs from the table that a third process fetches, or if \
+            a process missed a save. Always stops its processes and removes its store.
             """)
 
     @Option(help: "The path of tandemd.")
@@ -67,7 +67,7 @@ struct Demo: ParsableCommand {
         let bytes = try RealFileSystem().contents(of: report, maximumBytes: 1 << 20)
         let live = String(decoding: bytes, as: UTF8.self)
         guard live == final else {
-            throw TandemError(.storage, "the live table differs from a fresh fetch:\n\(live)")
+            throw TandemError(.storage, "the live table differs from the fetched table:\n\(live)")
         }
     }
 }

@@ -11,7 +11,7 @@ final class DemoEnvironment {
     private let poller: Poller
     private var children: [(name: String, process: ChildProcess)] = []
     /// The timeout of every wait, in seconds.
-    private static let patience: UInt64 = 120
+    private static let timeoutSeconds: UInt64 = 120
 
     /// Creates a directory that only its owner can access.
     init(_ signals: SignalSource) throws {
@@ -53,7 +53,7 @@ final class DemoEnvironment {
     /// Throws if a signal arrives, a process fails, the daemon ends, or the timeout expires.
     func wait(_ what: String, until isDone: () -> Bool) throws {
         let clock = SystemClock()
-        let end = clock.monotonicNanoseconds + Self.patience * 1_000_000_000
+        let end = clock.monotonicNanoseconds + Self.timeoutSeconds * 1_000_000_000
         var events: [Poller.Event] = []
         while !isDone() {
             try poller.wait(timeoutMilliseconds: 20, into: &events)
@@ -64,7 +64,7 @@ final class DemoEnvironment {
                 }
             }
             if clock.monotonicNanoseconds > end {
-                throw TandemError(.timeout, "\(what) took longer than \(Self.patience) s")
+                throw TandemError(.timeout, "\(what) took longer than \(Self.timeoutSeconds) s")
             }
         }
     }

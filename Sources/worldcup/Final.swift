@@ -5,7 +5,7 @@ import TandemIO
 /// `worldcup final`: fetches the table and prints it once.
 struct Final: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Print the table once, read by a fresh fetch.")
+        abstract: "Fetch the table and print it once.")
 
     @OptionGroup var socketOptions: SocketOptions
     @Option(help: "Read at this position or later, such as 18@1-5f0c….")

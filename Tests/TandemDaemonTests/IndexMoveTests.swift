@@ -88,7 +88,7 @@ import Testing
             snapshot.end()
             #expect(found.objects == expected.objects, "seed \(seed) round \(round)")
             let access = try #require(found.steps.last)
-            #expect(access.access == .index, "\(found.plan)")
+            #expect(access.access == .index, "\(found.steps)")
             #expect(found.steps.count > 1)
         }
     }

@@ -12,15 +12,14 @@ import Testing
 extension CommitBench {
     /// A request that waits for a snapshot.
     struct Asked {
-        let question: CompiledRead
+        let read: CompiledRead
         let window: ReadWindow?
         let modelPosition: UInt64
     }
 
     func ask(_ message: ClientMessage) throws -> Asked {
-        let question = try #require(try CompiledRead(message, in: try model))
-        return Asked(
-            question: question, window: ReadWindow(question), modelPosition: store.modelPosition)
+        let read = try #require(try CompiledRead(message, in: try model))
+        return Asked(read: read, window: ReadWindow(read), modelPosition: store.modelPosition)
     }
 
     /// Adds the transactions up to a position to a read's window.
@@ -45,7 +44,7 @@ extension CommitBench {
         let run = ReadRun(
             view: snapshot ?? store, model: try model, limits: committer.limits,
             counts: committer.limitCounters, window: asked.window)
-        return ReadJob(.answer(asked.question, id: 1), of: 0, run, snapshot: snapshot)
+        return ReadJob(.answer(asked.read, id: 1), of: 0, run, snapshot: snapshot)
     }
 
     /// Runs a job and assembles its messages; `between` is called after each message.

@@ -19,12 +19,11 @@ import Testing
                 let differences = try expected.differences(
                     in: shelf.bench.store,
                     visit: { part, plan, found in
-                        plans.insert(
-                            "\(plan.access.description.prefix { $0 != " " }) \(plan.isOrdered)")
+                        plans.insert("\(found.plan.prefix { $0 != " " }) \(plan.isOrdered)")
                         guard plan.needsNoRows(for: part), found.rowsRead > 0, !isCut else {
                             return
                         }
-                        reading.append("\(part) by \(plan.access) reads \(found.rowsRead) rows")
+                        reading.append("\(part) by \(found.plan) reads \(found.rowsRead) rows")
                     })
                 #expect(differences == [], "seed \(seed) round \(round)")
                 #expect(reading == [], "seed \(seed) round \(round): \(expected.request)")

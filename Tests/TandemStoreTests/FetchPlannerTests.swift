@@ -86,7 +86,7 @@ import Testing
         for part in [FetchResultKind.rows, .count] {
             for plan in FetchPlan.plans(for: request, part) {
                 let found = try bench.store.fetch(request, by: plan, for: part)
-                #expect(found.count == count, "\(part) by \(plan.access)")
+                #expect(found.count == count, "\(part) by \(found.plan)")
             }
         }
     }

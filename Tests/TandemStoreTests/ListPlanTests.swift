@@ -20,7 +20,7 @@ import Testing
             let found = try view.fetch(list.compiled, by: plan, for: .rows)
             #expect(
                 Array(found.objects) == wanted,
-                "\(what) \(list.request) by \(plan.access) ordered \(ordered != nil)")
+                "\(what) \(list.request) by \(found.plan) ordered \(ordered != nil)")
         }
         if ordered != nil { byKeys += 1 }
         return byKeys
@@ -127,10 +127,10 @@ import Testing
                         without += 1
                         // The keys of long names are truncated, so those rows may be read; with a
                         // limit of 0, no placements are collected from keys.
-                        let isOfNames = plan.access.description.contains("name")
+                        let isOfNames = found.plan.contains("name")
                         let most = folders + 1 + (isOfNames ? long : 0)
                         guard list.request.limit != 0, found.rowsRead > most else { return }
-                        reading.append("\(plan.access) reads \(found.rowsRead) rows")
+                        reading.append("\(found.plan) reads \(found.rowsRead) rows")
                     })
                 #expect(differences == [], "seed \(seed) round \(round)")
                 #expect(reading == [], "seed \(seed) round \(round): \(list.request)")
@@ -166,7 +166,7 @@ import Testing
                     let expected = whole.places?.withLinks(upTo: Int(list.details.rowsUpTo))
                     #expect(
                         try gathered(parts, after: found.places, &shelf) == expected,
-                        "seed \(seed) round \(round): \(list.request) by \(plan.access)")
+                        "seed \(seed) round \(round): \(list.request) by \(found.plan)")
                 }
             }
         }

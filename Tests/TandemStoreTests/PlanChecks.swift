@@ -52,7 +52,7 @@ struct ExpectedFetch: Sendable {
                     budget: view.readBudget { _ in check?() })
                 visit(part, plan, found)
                 if let what = difference(found, part, isPast: past != nil) {
-                    differences.append("\(what): \(request) for \(part) by \(plan.access)")
+                    differences.append("\(what): \(request) for \(part) by \(found.plan)")
                 }
             }
         }
@@ -126,7 +126,7 @@ struct ExpectedList: Sendable {
                 budget: view.readBudget { _ in check?() })
             visit(plan, found)
             if let what = difference(found) {
-                differences.append("\(what): \(request) \(details) by \(plan.access)")
+                differences.append("\(what): \(request) \(details) by \(found.plan)")
             }
         }
         return differences
@@ -244,5 +244,38 @@ final class ShelfWriter {
         let others = try (0..<lists).map { _ in try shelf.list() }
         try shelf.bench.store.checkpoint()
         return (try shelf.bench.store.snapshot(), some, others)
+    }
+}
+
+// MARK: Descriptions
+
+extension FetchResult {
+    /// A short description of the fetch's plan, such as `index (kind, size)`.
+    var plan: String { steps[...].planText }
+}
+
+extension FetchPlan {
+    /// Returns a short description of the plan, such as `index (kind, size)`.
+    func text(of request: CompiledRequest, for kind: FetchResultKind) -> String {
+        steps(of: request, for: kind)[...].planText
+    }
+}
+
+extension ArraySlice<FetchPlanStep> {
+    /// A short description of the first step and its parts, which follow it.
+    fileprivate var planText: String {
+        guard let step = first else { return "" }
+        let properties = step.properties.joined(separator: ", ")
+        let below: Self = dropFirst().prefix { $0.depth > step.depth }
+        let parts = below.indices.filter { below[$0].depth == step.depth + 1 }
+            .map { below[$0...].planText }.joined(separator: ", ")
+        switch step.access {
+        case .scan: return "scan"
+        case .inverse: return "inverse of \(properties)"
+        case .unique: return "unique (\(properties))"
+        case .index: return "index (\(properties))"
+        case .union: return "any of \(parts)"
+        case .related: return "related by \(properties): \(below.first?.entity ?? "") by \(parts)"
+        }
     }
 }

@@ -38,7 +38,8 @@ import Testing
                 for plan in ExpectedFetch.plans(compiled, part) {
                     count += 1
                     guard (count + Int(seed % UInt64(step))) % step == 0 else { continue }
-                    let what = "\(format ?? "all") \(sort) for \(part) by \(plan.access)"
+                    let path = plan.text(of: compiled, for: part)
+                    let what = "\(format ?? "all") \(sort) for \(part) by \(path)"
                     try body(compiled, part, plan, what)
                 }
             }
@@ -70,7 +71,7 @@ import Testing
                 } catch {
                     #expect(error == Self.stop, "\(what), call \(last): \(error)")
                     ended += 1
-                    paths.insert("\(plan.access.description.prefix { $0 != " " })")
+                    paths.insert("\(whole.plan.prefix { $0 != " " })")
                 }
             }
         }

@@ -23,8 +23,8 @@ import Testing
                     // The check is called during a read, both before and after it sorts.
                     let differences = try expected.differences(
                         in: snapshot, check: { writer.step() },
-                        visit: { _, plan, _ in
-                            plans.insert("\(plan.access.description.prefix { $0 != " " })")
+                        visit: { _, _, found in
+                            plans.insert("\(found.plan.prefix { $0 != " " })")
                         })
                     #expect(differences == [], "seed \(seed)")
                 }
@@ -167,7 +167,8 @@ import Testing
                 for plan in ExpectedFetch.plans(compiled, .rows) {
                     let here = Self.outcome { try store.fetch(compiled, by: plan, for: .rows) }
                     let there = Self.outcome { try snapshot.fetch(compiled, by: plan, for: .rows) }
-                    #expect(here == there, "seed \(seed) \(request) by \(plan.access)")
+                    let path = plan.text(of: compiled, for: .rows)
+                    #expect(here == there, "seed \(seed) \(request) by \(path)")
                     guard case .failure(let error) = there else { continue }
                     refused += 1
                     #expect(error.code == .damaged, "\(error)")

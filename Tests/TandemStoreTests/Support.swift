@@ -158,11 +158,9 @@ final class StoreBench {
         let request = try CompiledRequest(
             FetchDescriptor(entity: entity, predicate: predicate), in: try model)
         let plans = FetchPlan.plans(for: request, .references)
-        let found = try plans.map {
-            try store.fetch(request, by: $0, for: .references).references
-        }
-        #expect(found.allSatisfy { $0 == found[0] }, "\(format)")
-        return plans.count > 1 ? plans[1].access.description : ""
+        let found = try plans.map { try store.fetch(request, by: $0, for: .references) }
+        #expect(found.allSatisfy { $0.references == found[0].references }, "\(format)")
+        return found.count > 1 ? found[1].plan : ""
     }
 
     func numbers(_ entity: String, _ format: String, _ arguments: [Value] = []) throws -> [UInt64] {

@@ -37,7 +37,7 @@ final class InboundReader: Sendable {
     }
 
     /// The interval at which a caller that waits for bytes checks deadlines, in milliseconds.
-    private static let patience: Int32 = 1_000
+    private static let deadlineCheckMilliseconds: Int32 = 1_000
     private static let roomBytes = 64 << 10
 
     let socket: Socket
@@ -53,7 +53,7 @@ final class InboundReader: Sendable {
     /// The poller wakes when the socket closes and, unless a caller is reading, when bytes arrive.
     init(_ socket: Socket, _ poller: Poller, token: UInt64) throws {
         self.socket = socket
-        try socket.setReadTimeout(milliseconds: Int(Self.patience))
+        try socket.setReadTimeout(milliseconds: Int(Self.deadlineCheckMilliseconds))
         watch = try poller.watch(socket.descriptor, token: token, interest: .read)
         room = .allocate(byteCount: Self.roomBytes, alignment: 16)
     }
@@ -162,7 +162,7 @@ final class InboundReader: Sendable {
     ///
     /// If `spins` is true, polls before sleeping if recent answers arrived quickly. The result
     /// `.wouldBlock` means that the caller should check its deadlines: the wait timed out, or
-    /// lasted as long as ``patience``. Throws the errors of ``drain(_:)``.
+    /// lasted as long as ``deadlineCheckMilliseconds``. Throws the errors of ``drain(_:)``.
     func receive(
         _ connection: Connection, milliseconds: Int32, spins: Bool = false
     ) throws -> ReadResult {
@@ -185,7 +185,7 @@ final class InboundReader: Sendable {
 
     /// Sleeps until bytes arrive, and reads them.
     private func sleep(milliseconds: Int32) throws -> ReadResult {
-        let waits = milliseconds < 0 || milliseconds >= Self.patience
+        let waits = milliseconds < 0 || milliseconds >= Self.deadlineCheckMilliseconds
         if !waits, try !socket.waitReadable(milliseconds: milliseconds) { return .wouldBlock }
         return try socket.read(into: room, waits: waits)
     }

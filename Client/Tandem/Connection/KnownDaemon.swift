@@ -53,9 +53,9 @@ struct Absence {
     private let cut: UInt64
 
     init(since start: UInt64, _ limits: ClientLimits) {
-        let patience = min(limits.absentMilliseconds, limits.connectMilliseconds)
-        end = start &+ patience &* 1_000_000
-        cut = (limits.connectMilliseconds - patience) &* 1_000_000
+        let wait = min(limits.absentMilliseconds, limits.connectMilliseconds)
+        end = start &+ wait &* 1_000_000
+        cut = (limits.connectMilliseconds - wait) &* 1_000_000
     }
 
     /// Returns the time when a caller with this deadline fails.

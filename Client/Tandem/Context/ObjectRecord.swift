@@ -139,10 +139,10 @@ final class ObjectRecord {
 
     /// Removes all loaded data and keeps the edits.
     ///
-    /// From then on, edits to loaded values, including edits that can be redone, are based on
-    /// `position`. If a save was refused because of a later version, the edits are based on that
-    /// version. A save still conflicts with changes that others make after that position. If
-    /// `position` is nil, the version is reset.
+    /// From then on, edits to loaded values, including those that can be undone or redone, are
+    /// based on `position`. If a save was refused because of a later version, the edits are based
+    /// on that version. A save still conflicts with changes that others make after that position.
+    /// If `position` is nil, the version is reset.
     func fault(at position: UInt64? = nil) {
         row = nil
         let isBased = version != 0 && (hasEdits || steps > 0)

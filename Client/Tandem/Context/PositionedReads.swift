@@ -111,8 +111,8 @@ struct PositionedReads: ContextPart {
         guard attempt > core.limits.readAttempts else { return }
         throw TandemError(
             .timeout,
-            "the context moved to another position \(core.limits.readAttempts) times during the read; "
-                + "read again")
+            "the read or move did not complete in \(core.limits.readAttempts) attempts, because the "
+                + "context kept changing; try again")
     }
 
     // MARK: At a pin

@@ -236,6 +236,6 @@ extension ManagedObjectContext {
         let plan = BatchReader.Plan(
             request: request, size: size, position: position, loadsRows: loadsRows,
             keyPaths: keyPaths)
-        return FetchBatches(makeReader: { BatchReader(plan, of: self) }, value: value)
+        return FetchBatches(makeReader: { BatchReader(plan, for: self) }, value: value)
     }
 }

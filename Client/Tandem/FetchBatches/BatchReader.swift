@@ -22,7 +22,7 @@ final class BatchReader {
     }
 
     private let plan: Plan
-    private let asked: ManagedObjectContext
+    private let requestingContext: ManagedObjectContext
     private let reader: ManagedObjectContext
     /// The pinned position; nil before the first batch.
     private var position: UInt64?
@@ -34,12 +34,12 @@ final class BatchReader {
     private var isOver = false
 
     /// Creates a loop that has not begun.
-    init(_ plan: Plan, of asked: ManagedObjectContext) {
+    init(_ plan: Plan, for requestingContext: ManagedObjectContext) {
         self.plan = plan
-        self.asked = asked
+        self.requestingContext = requestingContext
         reader = ManagedObjectContext(
-            core: asked.core, name: asked.name, mergesAutomatically: false,
-            actor: asked.family.link.actor)
+            core: requestingContext.core, name: requestingContext.name, mergesAutomatically: false,
+            actor: requestingContext.family.link.actor)
     }
 
     deinit { end() }
@@ -70,7 +70,7 @@ final class BatchReader {
         isOver = true
         window = []
         reader.pins.leavePin()
-        asked.root.graph.keepForObjects(reader)
+        requestingContext.root.graph.keepForObjects(reader)
     }
 
     // MARK: Operations
@@ -97,7 +97,7 @@ final class BatchReader {
     private func begin(_ calls: DaemonCalls) async throws {
         guard position == nil else { return }
         let session = try await reader.connectedSession(calls)
-        if let wanted = plan.position ?? asked.pinnedPosition {
+        if let wanted = plan.position ?? requestingContext.pinnedPosition {
             _ = try await reader.pins.wait(for: wanted, session, calls)
             reader.family.move(to: wanted.number)
         }

@@ -88,12 +88,13 @@ struct EditOverlay {
 
     /// Returns the overlay entries of all edited objects that the list may contain; their stored
     /// rows are not set yet.
-    func edits(over plan: ResultsPlan) -> [ObjectNumber: OverlayEntry] {
+    func makeEntries(for plan: ResultsPlan) -> [ObjectNumber: OverlayEntry] {
         let lineage = context.lineage
         var found: [ObjectNumber: OverlayEntry] = [:]
         for level in lineage {
             for record in level.editor.editedRecords where found[record.reference.number] == nil {
-                found[record.reference.number] = edits(record.reference.number, plan, lineage)
+                found[record.reference.number] = makeEntry(
+                    for: record.reference.number, plan, lineage)
             }
         }
         return found
@@ -101,8 +102,8 @@ struct EditOverlay {
 
     /// Returns the overlay entry of one object, or nil if it has no edits or the list can't contain
     /// it.
-    private func edits(
-        _ number: ObjectNumber, _ plan: ResultsPlan, _ lineage: [ManagedObjectContext]
+    private func makeEntry(
+        for number: ObjectNumber, _ plan: ResultsPlan, _ lineage: [ManagedObjectContext]
     ) -> OverlayEntry? {
         guard isEnabled else { return nil }
         var layers: [ObjectRecord] = []
@@ -199,7 +200,7 @@ struct EditOverlay {
         let changed = edits.stored(of: candidates)
         for number in candidates {
             fresh[number] =
-                self.edits(number, plan, lineage)
+                makeEntry(for: number, plan, lineage)
                 ?? editsReached(by: changed[number] ?? stored(number, rows), related, plan)
         }
         let concerned = candidates.filter { fresh[$0] != nil || entries[$0] != nil }
@@ -319,7 +320,7 @@ struct EditOverlay {
         for row in rows where !related.isEmpty {
             entries[row.number] = editsReached(by: row, related, plan)
         }
-        entries.merge(edits(over: plan)) { $1 }
+        entries.merge(makeEntries(for: plan)) { $1 }
         if entries.isEmpty { return EditedRows(rows: rows) }
         for row in rows { entries[row.number]?.stored = row }
         var edits = ListEdits()

@@ -177,7 +177,7 @@ final class FollowedList {
     ) -> OutOfOrderSection? {
         let plan = new.plan
         let related = overlay.relatedEdits(plan)
-        let isFirst = phase.plan == nil && related.isEmpty && overlay.edits(over: plan).isEmpty
+        let isFirst = phase.plan == nil && related.isEmpty && overlay.makeEntries(for: plan).isEmpty
         let placed = isFirst ? new.placements?.list : nil
         let rows = placed == nil ? new.rows : []
         var known = new.window(rows)

@@ -38,7 +38,7 @@ struct PendingPublication {
     /// Removes and returns the changes to publish; nil if there are none.
     ///
     /// `isOfInterest` decides whether changes that leave the order unchanged are published.
-    mutating func take(
+    mutating func drain(
         _ isOfInterest: (ResultsChange) -> Bool
     ) -> (changes: [ControllerChange], isWanted: Bool)? {
         defer { self = PendingPublication() }

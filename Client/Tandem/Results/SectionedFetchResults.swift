@@ -244,7 +244,7 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
     }
 
     private func publishWhatChanged() {
-        guard let (changes, isWanted) = pending.take({ publishesUpdates || isRefresh($0) }) else {
+        guard let (changes, isWanted) = pending.drain({ publishesUpdates || isRefresh($0) }) else {
             return
         }
         if isWanted { publish(changes.count == 1 ? changes.first : nil) }

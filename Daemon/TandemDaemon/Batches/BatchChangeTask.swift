@@ -195,7 +195,7 @@ final class BatchChangeTask: BatchTask {
         } else if isEnd {
             pending.position = try committer.recordUnchanged(
                 batch, pending.progress, by: principal.uid)
-            pending.needsKeeping = true
+            pending.needsCheckpoint = true
         }
         return pending
     }
@@ -311,11 +311,11 @@ final class BatchChangeTask: BatchTask {
 
     // MARK: Durability
 
-    func didCommit(unless unkept: TandemError?) {
+    func didCommit(unless checkpointError: TandemError?) {
         guard let pending else { return }
         self.pending = nil
         reevaluation.didCommit()
-        if pending.needsKeeping, let unkept { return fail(unkept) }
+        if pending.needsCheckpoint, let checkpointError { return fail(checkpointError) }
         found.didCommit(pending)
         progress = pending.progress
         position = pending.position ?? position
@@ -345,7 +345,7 @@ struct PlannedBatchTransaction {
     /// The position of the transaction, or that of the answer; nil if there is no effect.
     var position: UInt64?
     /// Whether the result is recorded only by the next checkpoint.
-    var needsKeeping = false
+    var needsCheckpoint = false
     /// Later objects that are no longer selected.
     var excluded: [ObjectReference] = []
     /// Later selected objects whose derived values this transaction may change.

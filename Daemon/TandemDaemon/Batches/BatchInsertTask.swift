@@ -269,7 +269,7 @@ final class BatchInsertTask: BatchTask {
 
     // MARK: Durability
 
-    func didCommit(unless unkept: TandemError?) {
+    func didCommit(unless checkpointError: TandemError?) {
         guard let pending else { return }
         self.pending = nil
         next = pending.next

@@ -19,9 +19,9 @@ protocol BatchTask: AnyObject {
     /// while time permits.
     func advance(
         _ committer: Committer, _ clock: any Clock, atMost most: Int, isAlone: Bool) throws
-    /// Marks the planned transaction as durable; fails with `unkept`, if given, because the record
-    /// could not be stored.
-    func didCommit(unless unkept: TandemError?)
+    /// Marks the planned transaction as durable; fails with `checkpointError`, if given and the
+    /// outcome would be recorded only by that checkpoint.
+    func didCommit(unless checkpointError: TandemError?)
     /// Ends the batch with an error; the planned transaction had no effect.
     func fail(_ error: TandemError)
     /// Returns the answer once the batch has ended, or nil before.

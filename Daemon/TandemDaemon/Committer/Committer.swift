@@ -287,16 +287,16 @@ final class Committer {
     struct Flush {
         /// The transactions that the flush made durable.
         var transactions: [EncodedTransaction]
-        /// The error for the batch's saves without changes if their answers could not be recorded;
-        /// otherwise nil.
-        var unkept: TandemError?
+        /// The error of the checkpoint that should have recorded the answers to saves without
+        /// changes; nil if it succeeded or was not needed.
+        var checkpointError: TandemError?
     }
 
     /// Makes the batch durable with one write and one flush.
     ///
     /// Answers to saves without changes are recorded only in the store, so a checkpoint follows if
     /// there are any. If there is no room for the checkpoint, those saves must be rejected with
-    /// ``Flush/unkept``.
+    /// ``Flush/checkpointError``.
     ///
     /// Throws `readOnly` if the disk is full; the batch is discarded and has no effect. Any other
     /// error is fatal for the process, because the store has applied transactions that the journal
@@ -307,8 +307,8 @@ final class Committer {
         var done = Flush(transactions: try write())
         if idempotencyTable.unsettled > 0, !(try checkpoint()) {
             idempotencyTable.discard()
-            done.unkept = readOnlyState.refusal
-            assert(done.unkept != nil, "A checkpoint without room makes the daemon read-only.")
+            done.checkpointError = readOnlyState.refusal
+            assert(isReadOnly, "A checkpoint without room makes the daemon read-only.")
         }
         assert(
             idempotencyTable.unsettled == 0, "All answers of the batch are durable or discarded.")

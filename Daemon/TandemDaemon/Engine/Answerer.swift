@@ -40,16 +40,16 @@ struct Answerer {
 
     /// Returns the answer to a small read, which evaluates a few objects; nil if a reader must
     /// carry out the read.
-    func answerSmallRead(_ question: CompiledRead) throws -> DaemonMessage? {
-        guard question.compilesQuickly else { return nil }
-        let window = ReadWindow(question)
+    func answerSmallRead(_ read: CompiledRead) throws -> DaemonMessage? {
+        guard read.compilesQuickly else { return nil }
+        let window = ReadWindow(read)
         guard try extendWindow(window) else { return nil }
         let run = ReadRun(
             view: committer.store, model: try model, limits: limits,
             counts: committer.limitCounters, window: window, smallReadWork: smallReadWork,
-            weight: question.weight)
+            weight: read.weight)
         do {
-            let answer = try run.answer(question)
+            let answer = try run.answer(read)
             guard case .fetched(let fetched) = answer.message,
                 AnswerChunker(fetched).bytes > limits.chunkBytes
             else { return answer.message }
@@ -78,8 +78,8 @@ struct Answerer {
         return true
     }
 
-    /// Validates a read request, and returns it.
-    func question(_ message: ClientMessage) throws -> CompiledRead {
+    /// Validates and compiles a read request.
+    func compile(_ message: ClientMessage) throws -> CompiledRead {
         switch message {
         case .fetch(let fetch), .explain(let fetch):
             try RequestSize(committer).check(fetch)
@@ -93,10 +93,10 @@ struct Answerer {
             try checkPositions(of: request)
         default: preconditionFailure("The message is not a read.")
         }
-        guard let question = try CompiledRead(message, in: try model) else {
+        guard let compiled = try CompiledRead(message, in: try model) else {
             preconditionFailure("The message is not a read.")
         }
-        return question
+        return compiled
     }
 
     private func content(of blob: BlobReference) throws -> [UInt8] {

@@ -130,13 +130,13 @@ final class BatchDispatcher {
     /// Reports the outcome of the flush to the running batch, and answers the batch at its end.
     ///
     /// Returns the session that was answered, whose output must be written.
-    func didFlush(because failure: TandemError?, unkept: TandemError?) -> Session? {
+    func didFlush(because failure: TandemError?, checkpointError: TandemError?) -> Session? {
         // While a batch searches for its objects, it has no transaction in the flush.
         guard let run = queue.current, !run.isSearching else { return nil }
         if let failure {
             run.fail(failure)
         } else {
-            run.didCommit(unless: unkept)
+            run.didCommit(unless: checkpointError)
         }
         guard let answer = run.answer(at: committer.position) else { return nil }
         assert(run.isOver, "Only a batch that has ended is answered.")

@@ -46,8 +46,8 @@ extension Engine {
             // A save's own transaction is pushed to its client before the answer and in the same
             // write.
             for session in saves.savers where session.isReady { try pump(session) }
-            saves.answerPlanned(unkept: done.unkept)
-            settleBatch(because: nil, unkept: done.unkept)
+            saves.answerPlanned(checkpointError: done.checkpointError)
+            settleBatch(because: nil, checkpointError: done.checkpointError)
         }
         saves.answerRefused()
         for session in saves.savers {
@@ -63,7 +63,7 @@ extension Engine {
             return try committer.flush()
         } catch let error as TandemError {
             saves.rejectAll(because: error)
-            settleBatch(because: error, unkept: nil)
+            settleBatch(because: error, checkpointError: nil)
             return nil
         }
     }
@@ -80,8 +80,9 @@ extension Engine {
     }
 
     /// Reports the outcome of the flush to the running batch insert, update or delete.
-    private func settleBatch(because failure: TandemError?, unkept: TandemError?) {
-        guard let session = batches.didFlush(because: failure, unkept: unkept) else { return }
+    private func settleBatch(because failure: TandemError?, checkpointError: TandemError?) {
+        guard let session = batches.didFlush(because: failure, checkpointError: checkpointError)
+        else { return }
         finish(session)
         schedule(session)
     }

@@ -14,7 +14,9 @@ final class PushDispatcher {
     private(set) var sharedBatch: SharedPushBatch?
     /// The time when the last flush returned, in nanoseconds of the monotonic clock.
     private(set) var flushedAt: UInt64 = 0
-    /// The size of the transactions in this turn's flush, in bytes.
+    /// The size of the transactions announced last, in bytes; 0 after ``consumeFlushedBytes()``.
+    ///
+    /// A turn may announce several flushes, such as one before a model change; the last counts.
     private var flushedBytes = 0
 
     init(_ committer: Committer) { self.committer = committer }
@@ -67,7 +69,8 @@ final class PushDispatcher {
         subscribers.markAllLagging(after: position, onLag)
     }
 
-    /// Returns the size of the last flush in bytes, or 0 if it has already been returned.
+    /// Returns the size of the transactions announced last, in bytes, or 0 if it has already been
+    /// returned.
     ///
     /// A subscriber must be sent as many bytes as are saved; otherwise it lags while the saves
     /// continue.
@@ -158,7 +161,7 @@ final class PushDispatcher {
             end - key.lagPosition <= DaemonLimits.turnTransactions,
             let first = committer.ring.first, key.lagPosition + 1 >= first
         else { return nil }
-        let limit = min(DaemonLimits.runBytes, committer.limits.outboundBytes)
+        let limit = min(DaemonLimits.sharedPushBatchBytes, committer.limits.outboundBytes)
         let made = try SharedPushBatch(from: key, to: end, atMost: limit) {
             try body(at: $0, for: session)
         }

@@ -90,22 +90,22 @@ final class ReadDispatcher {
             return reporter.recordAnswered(
                 message, session, since: session.input.lastPopped.arrival)
         }
-        let question = try answerer.question(message)
+        let compiled = try answerer.compile(message)
         if let answer = try StoreError.mappingReadErrors(
-            committer, { try answerer.answerSmallRead(question) })
+            committer, { try answerer.answerSmallRead(compiled) })
         {
-            pushes.subscribe(session, to: question.interests)
+            pushes.subscribe(session, to: compiled.interests)
             session.answer(answer, to: id)
             return reporter.recordAnswered(
                 message, session, since: session.input.lastPopped.arrival)
         }
         let read = PendingRead(
-            message, id, .answer(question, id: id), of: session, needed: committer.position,
+            message, id, .answer(compiled, id: id), of: session, needed: committer.position,
             modelPosition: committer.store.modelPosition)
         session.begin(read)
         // All earlier transactions were pushed under the former interests, and the answer is at
         // this position or later.
-        pushes.subscribe(session, to: question.interests)
+        pushes.subscribe(session, to: compiled.interests)
         if !startable()(read) { limitCounters.record(.readerThreads) }
         waiting.add(read)
         bytes.recount(read)

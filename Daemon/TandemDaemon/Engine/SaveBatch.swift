@@ -61,10 +61,10 @@ final class SaveBatch {
 
     /// Answers the planned saves after a flush.
     ///
-    /// `unkept` is the error for saves without changes whose answers could not be recorded; such a
-    /// save had no effect.
-    func answerPlanned(unkept: TandemError?) {
-        if let unkept { reject(unkept) }
+    /// `checkpointError` is the error with which saves without changes are rejected, because their
+    /// answers could not be recorded; such a save had no effect.
+    func answerPlanned(checkpointError: TandemError?) {
+        if let checkpointError { reject(checkpointError) }
         for save in planned where !save.session.isClosing {
             assert(save.saved.position <= committer.position, "Only durable saves are answered.")
             save.session.answer(
@@ -73,12 +73,12 @@ final class SaveBatch {
     }
 
     /// Rejects the saves whose answers could not be recorded.
-    private func reject(_ unkept: TandemError) {
-        for save in planned where save.needsKeeping && !save.session.isClosing {
-            reporter.refused(save.session, unkept)
-            save.session.answer(.failure(unkept), to: save.id)
+    private func reject(_ error: TandemError) {
+        for save in planned where save.needsCheckpoint && !save.session.isClosing {
+            reporter.refused(save.session, error)
+            save.session.answer(.failure(error), to: save.id)
         }
-        planned.removeAll(where: \.needsKeeping)
+        planned.removeAll(where: \.needsCheckpoint)
     }
 
     /// Answers the rejected saves.

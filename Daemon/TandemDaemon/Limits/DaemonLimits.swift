@@ -165,7 +165,7 @@ extension DaemonLimits {
     /// The maximum number of declared models kept to find sessions that a model change invalidates.
     static let declaredModels = 64
     /// The maximum number of polls for further saves before a flush.
-    static let gatherRounds = 4
+    static let pollsBeforeFlush = 4
     /// The maximum number of connections accepted between two polls of the other sockets.
     static let acceptsInTurn = 64
     /// The maximum size of pushes queued in one turn of a session, so that they fit into a few
@@ -246,7 +246,7 @@ extension DaemonLimits {
     /// wait.
     static let batchNanoseconds: UInt64 = 8_000_000
     /// The maximum size of a push batch shared by all sessions at the same cursor, in bytes.
-    static let runBytes = 64 << 10
+    static let sharedPushBatchBytes = 64 << 10
     /// The maximum size of cached pushes, each encoded once for all sessions with the same
     /// interests.
     static let pushBodyCacheBytes = 8 << 20
@@ -260,8 +260,9 @@ extension DaemonLimits {
     static let slowRequestsNanoseconds: UInt64 = 600_000_000_000
     /// The maximum number of remembered slow requests; the slowest are kept.
     static let slowRequestsKept = 16
-    /// The duration below which a wait's events count as having arrived while the daemon was busy.
-    static let promptNanoseconds: UInt64 = 50_000
+    /// The duration of a wait below which its events count as having arrived before it, while the
+    /// daemon was busy.
+    static let briefWaitNanoseconds: UInt64 = 50_000
     /// The minimum duration of a flush, a checkpoint or a request that is logged as a warning.
     static let slowNanoseconds: UInt64 = 1_000_000_000
     /// The maximum number of log lines per interval for one event that clients can cause.

@@ -75,7 +75,9 @@ extension Maintenance.Notice {
         switch self {
         case .deadReaders: "readers of the store have died; their snapshots were released"
         case .oldReader: "a reader of the store lags, so the file grows; end the reader"
-        case .nearlyFull: "the store is near its quota; delete objects or raise mapBytes"
+        case .nearlyFull:
+            "the store is near its quota; raise mapBytes and restart the daemon, or delete objects "
+                + "while deletions still fit"
         }
     }
 }

@@ -15,7 +15,9 @@ import TandemStore
 struct CandidateSearch {
     /// An inverse path: the first hops of a key path, followed backwards from changed objects.
     private struct InversePath {
-        var path: Int
+        /// The index of the key path.
+        var keyPath: Int
+        /// The number of its first hops.
         var hopCount: Int
         /// The property that must have changed, and the entities that have it.
         var slot: Int
@@ -45,10 +47,10 @@ struct CandidateSearch {
     func candidates() throws -> [ObjectReference] {
         budget.endObject()
         var found = Set(changes.lazy.map(\.object).filter { request.includes(tag: $0.tag) })
-        for way in inversePaths {
+        for path in inversePaths {
             // Eight changes take about as long as one object.
             try budget.charge(1 + changes.count / 8, heldBytes: 0)
-            found.formUnion(try objects(at: way).filter { request.includes(tag: $0.tag) })
+            found.formUnion(try objects(at: path).filter { request.includes(tag: $0.tag) })
         }
         var candidates = Array(found)
         try budget.sort(&candidates, by: <)
@@ -56,11 +58,12 @@ struct CandidateSearch {
     }
 
     /// Returns the objects at the end of an inverse path.
-    private func objects(at way: InversePath) throws -> Set<ObjectReference> {
+    private func objects(at path: InversePath) throws -> Set<ObjectReference> {
         var objects = Set(
-            changes.lazy.filter { $0.mask.contains(way.slot) && way.tags.contains($0.object.tag) }
+            changes.lazy.filter { $0.mask.contains(path.slot) && path.tags.contains($0.object.tag) }
                 .map(\.object))
-        for hop in request.paths[way.path].hops[..<way.hopCount].reversed() where !objects.isEmpty {
+        let hops = request.paths[path.keyPath].hops[..<path.hopCount]
+        for hop in hops.reversed() where !objects.isEmpty {
             guard
                 let relationship = request.model.entity(tagged: hop.owner)?.properties[hop.slot]
                     .relationship
@@ -95,7 +98,7 @@ struct CandidateSearch {
                         .intersection(Self.tags(final.entity, request))
                     ends.append((path.hops.count, final.slot, owners))
                 }
-                return ends.map { InversePath(path: index, hopCount: $0, slot: $1, tags: $2) }
+                return ends.map { InversePath(keyPath: index, hopCount: $0, slot: $1, tags: $2) }
             }
     }
 

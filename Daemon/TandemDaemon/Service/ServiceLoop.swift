@@ -59,7 +59,7 @@ final class ServiceLoop {
         let began = engine.clock.monotonicNanoseconds
         try wait(milliseconds: timeout(due))
         let ended = engine.clock.monotonicNanoseconds
-        arrivedAt = ended - began < DaemonLimits.promptNanoseconds ? waitEnded : nil
+        arrivedAt = ended - began < DaemonLimits.briefWaitNanoseconds ? waitEnded : nil
         defer { waitEnded = ended }
         for event in events {
             switch event.token {
@@ -107,7 +107,7 @@ final class ServiceLoop {
     ///
     /// Never blocks. All other events stay pending for the next round.
     private func gather() throws {
-        for _ in 0..<DaemonLimits.gatherRounds {
+        for _ in 0..<DaemonLimits.pollsBeforeFlush {
             try engine.planSaves()
             guard engine.committer.hasPending, !engine.committer.isBatchFull else { return }
             let isQuiet = engine.admission.sessions.count == 1 ? true : try readMore()

@@ -45,8 +45,8 @@ final class PendingRead {
             id: id, message: message, bytes: lastPopped.bytes, arrival: lastPopped.arrival)
         (self.purpose, self.session) = (purpose, session)
         (self.needed, self.modelPosition) = (needed, modelPosition)
-        if case .answer(let question, _) = purpose {
-            (window, interestsBefore) = (ReadWindow(question), session.interests)
+        if case .answer(let read, _) = purpose {
+            (window, interestsBefore) = (ReadWindow(read), session.interests)
         } else {
             (window, interestsBefore) = (nil, nil)
         }

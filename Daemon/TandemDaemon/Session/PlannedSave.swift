@@ -9,6 +9,7 @@ struct PlannedSave {
     /// The arrival time of its bytes, in nanoseconds of the monotonic clock.
     var arrival: UInt64
 
-    /// Whether the answer is recorded only in the store's idempotency table, not in the journal.
-    var needsKeeping: Bool { !saved.wrote }
+    /// Whether the answer is recorded only in the store's idempotency table, not in the journal, so
+    /// that a checkpoint must make it durable.
+    var needsCheckpoint: Bool { !saved.wrote }
 }

@@ -298,16 +298,16 @@ final class Session {
     }
 
     /// Writes a shared push batch made for this session's cursor to the socket.
-    func offer(_ run: SharedPushBatch) -> WriteResult {
-        let result = run.bytes.withUnsafeBytes { bytes in Result { try socket.write(bytes) } }
+    func offer(_ batch: SharedPushBatch) -> WriteResult {
+        let result = batch.bytes.withUnsafeBytes { bytes in Result { try socket.write(bytes) } }
         guard case .success(let taken) = result else { return .closed }
         return taken
     }
 
     /// Records that the socket accepted a complete shared push batch.
-    func didSend(_ run: SharedPushBatch) {
-        _ = machine.pushing(run.cursor)
-        output.didSend(run)
+    func didSend(_ batch: SharedPushBatch) {
+        _ = machine.pushing(batch.cursor)
+        output.didSend(batch)
         subscription.source.rest()
     }
 

@@ -53,10 +53,10 @@ struct SessionOutput {
     }
 
     /// Counts a shared push batch that the socket accepted without queueing.
-    mutating func didSend(_ run: SharedPushBatch) {
+    mutating func didSend(_ batch: SharedPushBatch) {
         assert(bytes == 0, "A shared batch must not overtake queued bytes.")
-        pushes += run.pushes
-        written += UInt64(run.bytes.count)
+        pushes += batch.pushes
+        written += UInt64(batch.bytes.count)
     }
 
     /// Removes queued bytes that the socket has already accepted.

@@ -14,7 +14,7 @@ struct SessionQueue {
 
     var isEmpty: Bool { sessions.isEmpty }
     var count: Int { sessions.count }
-    /// The value of `popCount` after every session now in the queue has been removed.
+    /// The value of `popCount` once every session now in the queue has been removed.
     var drainTicket: UInt64 { popCount + UInt64(count) }
 
     /// Appends a session, unless it is already in the queue.

@@ -66,7 +66,8 @@ final class StoreSpace {
         throw StoreError(
             .overQuota,
             "the store at \(path) uses about \(used) bytes of its quota of \(quotaBytes); raise mapBytes "
-                + "(--map-limit-mebibytes) or the limit on address space (ulimit -v), and restart the daemon"
+                + "(--map-limit-mebibytes) or the limit on address space (ulimit -v) and restart the "
+                + "daemon, or delete objects while deletions still fit"
         )
     }
 

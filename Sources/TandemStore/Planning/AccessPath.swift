@@ -63,19 +63,3 @@ extension AccessPath {
     /// The parts of a union; for other paths, the path itself.
     var parts: [AccessPath] { if case .union(let parts) = self { parts } else { [self] } }
 }
-
-extension AccessPath: CustomStringConvertible {
-    /// The text that `tandem explain` prints.
-    var description: String {
-        switch self {
-        case .scan: "scan"
-        case .members(_, _, let name): "inverse of \(name)"
-        case .unique(let keys): "unique (\(keys.constraint.properties.joined(separator: ", ")))"
-        case .index(let index, _): "index (\(index.properties.joined(separator: ", ")))"
-        case .holders(let member): "inverse of \(member.name)"
-        case .union(let parts): "any of " + parts.map(\.description).joined(separator: ", ")
-        case .related(let condition, let request, let plan):
-            "related by \(condition.name): \(request.entity.name) by \(plan.access)"
-        }
-    }
-}

@@ -23,7 +23,6 @@ struct FetchRun {
     /// Carries out the fetch.
     func result(chunkBytes: Int?) throws(StoreError) -> FetchResult {
         var result = FetchResult()
-        result.plan = plan.access.description
         result.steps = plan.steps(of: request, for: kind)
         if past == nil, try fill(&result, chunkBytes: chunkBytes) { return result }
         let matches = FetchMatches(self)

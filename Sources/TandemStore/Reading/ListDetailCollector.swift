@@ -85,7 +85,8 @@ struct ListDetailCollector {
         guard keyBytes <= Int(UInt32.max) else {
             throw StoreError(
                 .tooMuch,
-                "the sort keys of the list's objects have \(keyBytes) bytes; fetch fewer objects")
+                "the sort keys of the list's objects have \(keyBytes) bytes, but a list holds less "
+                    + "than 4 GiB of them; fetch fewer objects or sort by shorter values")
         }
         places.reserveCapacity(matches.count, keyBytes: keyBytes)
         for match in matches {

@@ -64,7 +64,8 @@ final class ListIndexScan {
         guard keyBytes <= Int(UInt32.max) else {
             throw StoreError(
                 .tooMuch,
-                "the sort keys of the list's objects have \(keyBytes) bytes; fetch fewer objects")
+                "the sort keys of the list's objects have \(keyBytes) bytes, but a list holds less "
+                    + "than 4 GiB of them; fetch fewer objects or sort by shorter values")
         }
         try run.budget.runCheck(bytes + keyBytes)
         let head = ListPlacements(

@@ -18,8 +18,6 @@ package struct FetchResult {
     /// The number is exact if only a count is requested or there is no limit; otherwise it is at
     /// most offset plus limit.
     package var count = 0
-    /// A short description of the access path.
-    package var plan = ""
     /// The steps of the plan, for `tandem explain`.
     package var steps: [FetchPlanStep] = []
     /// The number of rows that were read to find the objects.

@@ -48,7 +48,10 @@ struct Health {
 
     private mutating func checkStore(_ status: JSON, _ thresholds: Thresholds) {
         if let percent = status["usedPercent"]?.int, percent >= Int64(thresholds.mapPercent) {
-            add("map", "the store uses \(percent) % of its quota: delete objects or raise mapBytes")
+            add(
+                "map",
+                "the store uses \(percent) % of its quota: raise mapBytes and restart the daemon, or "
+                    + "delete objects while deletions still fit")
         }
         if let lag = status["oldestReaderSeconds"]?.int, lag >= thresholds.readerLag {
             let bytes = (status["oldestReaderBytes"]?.int ?? 0) >> 20

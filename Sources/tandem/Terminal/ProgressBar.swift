@@ -10,7 +10,7 @@ import TandemIO
 final class ProgressBar {
     /// The delay before the bar is shown, in nanoseconds; a tenth of it is the shortest time
     /// between two redraws.
-    private static let patience: UInt64 = 1_000_000_000
+    private static let delay: UInt64 = 1_000_000_000
     /// The label with escaped control characters, because it may contain a file's name.
     let label: String
     private let isShown: Bool
@@ -38,7 +38,7 @@ final class ProgressBar {
     private func show(_ line: (_ seconds: Double, _ width: Int) -> String) {
         guard isShown else { return }
         let now = clock.monotonicNanoseconds
-        guard now - start >= Self.patience, now - last >= Self.patience / 10 else { return }
+        guard now - start >= Self.delay, now - last >= Self.delay / 10 else { return }
         last = now
         let width = ThisProcess.terminalSize(StandardStream.error.descriptor)?.columns ?? 80
         StandardStream.error.write("\r\(line(Double(now - start) / 1e9, width))\u{1b}[K")
