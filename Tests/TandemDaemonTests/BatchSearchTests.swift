@@ -114,7 +114,7 @@ import Testing
         let id = try client.send(.batch(try bench.batch("Node")))
         for _ in 0..<5 { try bench.turn() }
         #expect(bench.engine.reads.running.count == 1)
-        bench.bench.disk.faults.failingWrite = 1
+        bench.bench.disk.faults.writesUntilFailure = 1
         bench.bench.disk.faults.writeErrno = 28
         let save = try saver.send(.save(saver.saveRequest([try bench.bench.insert("Node", 100)])))
         guard case .failure = try saver.answer(save) else {

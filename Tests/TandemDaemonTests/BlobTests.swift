@@ -133,7 +133,7 @@ private let pages = Model {
         }
         for number in 1...6 as ClosedRange<UInt64> { #expect(try save(number) == nil) }
         let expected = try dump(bench.store)
-        bench.disk.faults.failingWrite = 1
+        bench.disk.faults.writesUntilFailure = 1
         bench.disk.faults.writeErrno = 28
         #expect(try save(7)?.code == .readOnly)
         #expect(bench.store.checkpointPosition < bench.store.appliedPosition)

@@ -162,7 +162,7 @@ import Testing
         let late = try bench.client(hello)
         #expect(late.welcome?.resumed == true && late.session.lagPosition != nil)
         // Simulates a process without free descriptors when the next segment is opened.
-        bench.bench.disk.faults.failingOpen = 1
+        bench.bench.disk.faults.opensUntilFailure = 1
         bench.bench.disk.faults.openErrno = 24
         for _ in 0..<100 where !late.session.isClosing {
             try late.read()

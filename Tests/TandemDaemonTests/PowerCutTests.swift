@@ -20,9 +20,9 @@ import Testing
             let checkpoint = bench.bench.store.checkpointPosition
             let before = try dump(bench.bench.store)
             if isWrite {
-                bench.bench.disk.faults.failingWrite = 1
+                bench.bench.disk.faults.writesUntilFailure = 1
             } else {
-                bench.bench.disk.faults.failingSync = 1
+                bench.bench.disk.faults.syncsUntilFailure = 1
             }
             let id = try saver.send(.save(saver.saveRequest([try bench.bench.insert("Node", 2)])))
             #expect(throws: (any Error).self) { try bench.turn() }
@@ -69,9 +69,9 @@ import Testing
         var next: UInt64 = 1
         var isOpen: [UInt8]?
         for round in 0..<60 {
-            bench.disk.faults.failingSync = Int.random(in: 1...12, using: &random)
+            bench.disk.faults.syncsUntilFailure = Int.random(in: 1...12, using: &random)
             if Bool.random(using: &random) {
-                bench.disk.faults.failingWrite = Int.random(in: 1...12, using: &random)
+                bench.disk.faults.writesUntilFailure = Int.random(in: 1...12, using: &random)
                 bench.disk.faults.bytesKept = Int.random(in: 0...600, using: &random)
             }
             do {

@@ -275,7 +275,7 @@ private final class StillPoller: EventPoller {
         bench.engine.journalMaintenance.setPolicy(RetentionPolicy(keepBytes: 0))
         try fill(bench, try bench.client(), 1...12)
         // The first two syncs flush the record of the oldest position.
-        bench.bench.disk.faults.failingSync = 3
+        bench.bench.disk.faults.syncsUntilFailure = 3
         bench.engine.journalMaintenance.retain()
         #expect(bench.engine.journalMaintenance.retention.counters.failure != nil)
         #expect(bench.log.lines.contains { $0.contains("trim-failed") })

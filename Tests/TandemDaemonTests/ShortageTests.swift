@@ -31,7 +31,7 @@ import Testing
     private func refuse(
         _ saves: [SaveRequest], of clients: [Peer], _ bench: EngineBench, _ clock: ManualClock
     ) throws -> [TandemError] {
-        bench.bench.disk.faults.failingWrite = 1
+        bench.bench.disk.faults.writesUntilFailure = 1
         bench.bench.disk.faults.writeErrno = 28
         let ids = try zip(clients, saves).map { try $0.send(.save($1)) }
         let errors = try zip(clients, ids).compactMap { client, id -> TandemError? in
@@ -84,7 +84,7 @@ import Testing
         try bench.save([try bench.insert("Node", 1, ["name": text])])
         let before = try dump(bench.store)
         let end = bench.committer.position
-        bench.disk.faults.failingWrite = 1
+        bench.disk.faults.writesUntilFailure = 1
         bench.disk.faults.writeErrno = 28
         bench.disk.faults.bytesKept = 700
         let error = try bench.refusal([try bench.insert("Node", 2, ["name": text])])

@@ -314,7 +314,7 @@ import Testing
         try bench.bench.committer.checkpoint()
         let past = Fetch(request: FetchDescriptor(entity: "Node"), at: at)
         let ids = (try client.send(.fetch(past)), try other.send(nodes))
-        bench.bench.disk.faults.failingOpen = 1
+        bench.bench.disk.faults.opensUntilFailure = 1
         let error = try #require(failure(try client.answer(ids.0)))
         #expect(error.code == .storage || error.code == .historyExpired, "\(error)")
         let all = 10 + 2 * Int(DaemonLimits.smallReadTransactions)

@@ -22,9 +22,9 @@ import Testing
             try bench.save([bench.insert("Node", number)])
         }
         // The batch finds no space, so the store returns to its checkpoint and needs the journal.
-        bench.disk.faults.failingWrite = 1
+        bench.disk.faults.writesUntilFailure = 1
         bench.disk.faults.writeErrno = 28
-        bench.disk.faults.failingOpen = 1
+        bench.disk.faults.opensUntilFailure = 1
         let failure = #expect(throws: DaemonError.self) {
             try bench.save([bench.insert("Node", 11)])
         }
@@ -44,7 +44,7 @@ import Testing
             try saver.save([try bench.bench.insert("Node", number, ["name": text])])
         }
         #expect(late.session.lagPosition != nil)
-        bench.bench.disk.faults.failingOpen = 1
+        bench.bench.disk.faults.opensUntilFailure = 1
         for _ in 0..<200 where late.failure == nil {
             try late.read()
             try bench.turn()

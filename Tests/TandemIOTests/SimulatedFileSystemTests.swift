@@ -67,12 +67,12 @@ import Testing
 
     @Test func `the n-th write and the n-th sync fail`() throws {
         let file = try make("/a", [], synced: true)
-        disk.faults.failingWrite = 2
+        disk.faults.writesUntilFailure = 2
         disk.faults.bytesKept = 1
         try file.write([1], at: 0)
         #expect(throws: IOError.self) { try file.write([2, 2], at: 1) }
         #expect(disk.bytes(of: "/a") == [1, 2])
-        disk.faults.failingSync = 1
+        disk.faults.syncsUntilFailure = 1
         #expect(throws: IOError.self) { try file.sync() }
         try file.sync()
     }

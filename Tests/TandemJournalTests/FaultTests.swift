@@ -10,7 +10,7 @@ import Testing
     @Test func `a failed sync is final`() throws {
         let (journal, _) = try openJournal(disk)
         try appendBatch(journal)
-        disk.faults.failingSync = 1
+        disk.faults.syncsUntilFailure = 1
         let error = journalError { try appendBatch(journal) }
         #expect(error?.code == .failed && error?.cause?.operation == .sync)
         let before = disk.operations.count
@@ -24,7 +24,7 @@ import Testing
     @Test func `a failed write is final, and its partial batch is cut off`() throws {
         let (journal, _) = try openJournal(disk)
         try appendBatch(journal)
-        disk.faults.failingWrite = 1
+        disk.faults.writesUntilFailure = 1
         disk.faults.bytesKept = 30
         #expect(journalError { try appendBatch(journal) }?.code == .failed)
         #expect(journalError { try appendBatch(journal) }?.code == .failed)
@@ -58,9 +58,10 @@ import Testing
         // The file can't be opened, reserved, filled or flushed, or its header can't be written or
         // flushed.
         let faults: [(inout SimulatedFaults) -> Void] = [
-            { $0.failingOpen = 1 }, { $0.failingWrite = 1 }, { $0.failingSync = 1 },
-            { $0.failingOpen = 2 }, { ($0.failingWrite, $0.writeErrno) = (2, 28) },
-            { $0.failingSync = 2 },
+            { $0.opensUntilFailure = 1 }, { $0.writesUntilFailure = 1 },
+            { $0.syncsUntilFailure = 1 },
+            { $0.opensUntilFailure = 2 }, { ($0.writesUntilFailure, $0.writeErrno) = (2, 28) },
+            { $0.syncsUntilFailure = 2 },
         ]
         for (number, fault) in faults.enumerated() {
             let disk = SimulatedFileSystem()
@@ -92,7 +93,7 @@ import Testing
         let (journal, _) = try openJournal(disk)
         try appendBatch(journal)
         // Simulates a file system on which overwriting zeros requires new blocks.
-        (disk.faults.failingWrite, disk.faults.writeErrno) = (1, 28)
+        (disk.faults.writesUntilFailure, disk.faults.writeErrno) = (1, 28)
         disk.faults.bytesKept = 30
         #expect(journalError { try appendBatch(journal) }?.code == .noSpace)
         let end = SegmentFormat.headerBytes + SegmentFormat.frameBytes(body: 44)
@@ -108,8 +109,8 @@ import Testing
 
     @Test func `a partial batch that can't be cut off is a final failure`() throws {
         let (journal, _) = try openJournal(disk)
-        (disk.faults.failingWrite, disk.faults.writeErrno) = (1, 28)
-        disk.faults.failingSync = 1
+        (disk.faults.writesUntilFailure, disk.faults.writeErrno) = (1, 28)
+        disk.faults.syncsUntilFailure = 1
         #expect(journalError { try appendBatch(journal) }?.code == .failed)
         #expect(journalError { try appendBatch(journal) }?.code == .failed)
     }
@@ -120,7 +121,7 @@ import Testing
             var acknowledged: UInt64 = 0
             do {
                 let (journal, _) = try openJournal(disk)
-                disk.faults.failingSync = number
+                disk.faults.syncsUntilFailure = number
                 while acknowledged < 20 {
                     do {
                         try appendBatch(journal, 1, bytes: 700)

@@ -56,9 +56,9 @@ import Testing
         var call = 0
         repeat {
             call += 1
-            log.disk.faults.failingOpen = call
+            log.disk.faults.opensUntilFailure = call
             let found = problem()
-            guard log.disk.faults.failingOpen == nil else { break }
+            guard log.disk.faults.opensUntilFailure == nil else { break }
             #expect(found != nil, "open \(call)")
         } while true
         // The index was opened twice, and both segments at least once.
@@ -299,8 +299,9 @@ import Testing
 
     @Test func `an index that can't be written does not fail the journal`() throws {
         let faults: [(inout SimulatedFaults) -> Void] = [
-            { $0.failingOpen = 1 }, { $0.failingOpen = 3 }, { $0.failingWrite = 1 },
-            { ($0.failingWrite, $0.writeErrno) = (1, 28) }, { $0.failingSync = 1 },
+            { $0.opensUntilFailure = 1 }, { $0.opensUntilFailure = 3 },
+            { $0.writesUntilFailure = 1 },
+            { ($0.writesUntilFailure, $0.writeErrno) = (1, 28) }, { $0.syncsUntilFailure = 1 },
         ]
         for (number, fault) in faults.enumerated() {
             var random = SeededGenerator(seed: seed)

@@ -79,9 +79,9 @@ private struct RandomLog {
     /// Makes an append fail in a write or a sync: the failure is final, and the batch is later
     /// present as a whole or not at all.
     private mutating func fail() throws {
-        disk.faults.failingWrite = Bool.random(using: &random) ? 1 : nil
+        disk.faults.writesUntilFailure = Bool.random(using: &random) ? 1 : nil
         disk.faults.bytesKept = Int.random(in: 0...300, using: &random)
-        if disk.faults.failingWrite == nil { disk.faults.failingSync = 1 }
+        if disk.faults.writesUntilFailure == nil { disk.faults.syncsUntilFailure = 1 }
         do {
             try append()
         } catch let error as JournalError where error.code == .failed {

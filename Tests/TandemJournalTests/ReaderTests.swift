@@ -35,7 +35,7 @@ import Testing
     @Test func `law 1: cursors stop at the durable tail`() throws {
         let (journal, _) = try openJournal(disk)
         try appendBatch(journal)
-        disk.faults.failingSync = 1
+        disk.faults.syncsUntilFailure = 1
         #expect(throws: JournalError.self) { try appendBatch(journal) }
         // The second batch is complete in the file, yet it is not durable.
         #expect(positions(try items(reader())) == [1, 2])

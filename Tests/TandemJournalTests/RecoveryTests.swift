@@ -48,7 +48,7 @@ import Testing
     func `law 3: a cut whose flush failed is repeated`(_ failing: Int) throws {
         let disk = try fiveBatches()
         try damage(disk) { $0[SegmentFormat.headerBytes + 4 * self.batchBytes + 60] ^= 1 }
-        disk.faults.failingSync = failing
+        disk.faults.syncsUntilFailure = failing
         _ = try? openJournal(disk)
         disk.faults = SimulatedFaults()
         try sealAndCutPower(disk, after: 8)
@@ -60,7 +60,7 @@ import Testing
         // The written part of the batch is on the disk, but its truncation is only in the page
         // cache.
         try damage(disk) { $0[end + 10] = 7 }
-        disk.faults.failingSync = 1
+        disk.faults.syncsUntilFailure = 1
         try? disk.open(firstSegment, .readWrite).truncate(to: UInt64(end))
         try sealAndCutPower(disk, after: 10)
     }
@@ -245,7 +245,7 @@ import Testing
         options.durability = durability
         let journal = try openJournal(disk, options).journal
         for _ in 0..<3 { _ = try appendBatch(journal) }
-        disk.faults.failingSync = 1
+        disk.faults.syncsUntilFailure = 1
         if durability == .relaxed {
             #expect(journalError { try journal.sync() } != nil)
         } else {

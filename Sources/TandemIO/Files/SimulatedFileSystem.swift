@@ -169,41 +169,42 @@ public final class SimulatedFileSystem: FileSystem {
     }
 }
 
-/// The opens, writes and syncs of a ``SimulatedFileSystem`` that fail; the next call has number 1.
+/// The opens, writes and syncs of a ``SimulatedFileSystem`` that fail.
 public struct SimulatedFaults: Sendable {
-    /// The number of the write that fails; nil for none.
+    /// The number of writes up to the one that fails: 1 if the next write fails, nil if none does.
     ///
-    /// Each call decrements it.
-    public var failingWrite: Int?
+    /// Each write decrements it; the failing write resets it to nil.
+    public var writesUntilFailure: Int?
     /// The error of a failing write.
     public var writeErrno: Int32 = 5
     /// The number of bytes written before the write fails.
     public var bytesKept = 0
-    /// The number of the sync that fails, counting files and directories; nil for none.
+    /// The number of syncs of files and directories up to the one that fails: 1 if the next sync
+    /// fails, nil if none does.
     ///
-    /// Each call decrements it.
-    public var failingSync: Int?
+    /// Each sync decrements it; the failing sync resets it to nil.
+    public var syncsUntilFailure: Int?
     /// The error of a failing sync.
     public var syncErrno: Int32 = 5
     /// Whether syncs of files do nothing, as on a disk that ignores flushes.
     public var ignoresFileSyncs = false
     /// Whether syncs of directories do nothing.
     public var ignoresDirectorySyncs = false
-    /// The number of the open that fails; nil for none.
+    /// The number of opens up to the one that fails: 1 if the next open fails, nil if none does.
     ///
-    /// Each call decrements it.
-    public var failingOpen: Int?
+    /// Each open decrements it; the failing open resets it to nil.
+    public var opensUntilFailure: Int?
     /// The error of a failing open.
     public var openErrno: Int32 = 24
 
     /// Creates a value without faults.
     public init() {}
 
-    mutating func nextWrite() -> Int32? { Self.step(&failingWrite) ? writeErrno : nil }
+    mutating func nextWrite() -> Int32? { Self.step(&writesUntilFailure) ? writeErrno : nil }
 
-    mutating func nextOpen() -> Int32? { Self.step(&failingOpen) ? openErrno : nil }
+    mutating func nextOpen() -> Int32? { Self.step(&opensUntilFailure) ? openErrno : nil }
 
-    mutating func nextSync() -> Int32? { Self.step(&failingSync) ? syncErrno : nil }
+    mutating func nextSync() -> Int32? { Self.step(&syncsUntilFailure) ? syncErrno : nil }
 
     private static func step(_ counter: inout Int?) -> Bool {
         guard let value = counter else { return false }
