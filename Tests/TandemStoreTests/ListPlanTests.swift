@@ -26,6 +26,16 @@ import Testing
         return byKeys
     }
 
+    @Test func `a list refuses sort keys beyond its 32-bit offsets`() throws {
+        try ListPlacements.checkKeyBytes(Int(UInt32.max))
+        let error = try #require(
+            #expect(throws: StoreError.self) {
+                try ListPlacements.checkKeyBytes(Int(UInt32.max) + 1)
+            })
+        #expect(error.code == .keysTooLong)
+        #expect(error.message.contains("sort keys of the list's objects have 4294967296 bytes"))
+    }
+
     @Test func `law 4: rows in an index's order, whatever is saved meanwhile`() throws {
         var byKeys = 0
         for round in UInt64(0)..<Volume.of(4, deep: 6) {

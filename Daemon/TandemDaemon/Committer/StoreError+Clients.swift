@@ -9,6 +9,7 @@ extension StoreError {
         case .tooMuch: counts.refusal(.requestReads, limits, message)
         case .tooMuchOfObject: counts.refusal(.objectReads, limits, message)
         case .tooLarge: counts.refusal(.readBytes, limits, message)
+        case .keysTooLong: TandemError(.limitExceeded, message)
         case .damaged:
             TandemError(.storage, "\(message); stop the daemon and run `tandem check --repair`")
         default: nil

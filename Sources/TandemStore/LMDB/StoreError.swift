@@ -21,6 +21,9 @@ package struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         case tooMuchOfObject
         /// A request exceeds the limit on the bytes of its answer; the store is unaffected.
         case tooLarge
+        /// The sort keys of a list exceed the bytes that its offsets can address; the store is
+        /// unaffected.
+        case keysTooLong
         /// The read was cancelled by its caller, or exceeded its budget.
         case interrupted
         /// No reader slot is free; the next snapshot has to wait.
@@ -84,7 +87,9 @@ package struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     package var isShortage: Bool { code == .noSpace || code == .overQuota }
 
     /// Whether a request exceeded a read limit.
-    package var isTooMuch: Bool { [.tooMuch, .tooMuchOfObject, .tooLarge].contains(code) }
+    package var isTooMuch: Bool {
+        [.tooMuch, .tooMuchOfObject, .tooLarge, .keysTooLong].contains(code)
+    }
 
     /// The message.
     package var description: String { message }

@@ -82,12 +82,7 @@ struct ListDetailCollector {
         var places = ListPlacements(
             sections: keys.sections, reached: reached.objects, hopCount: hops.count)
         let keyBytes = keyBytes(of: matches, records, keys)
-        guard keyBytes <= Int(UInt32.max) else {
-            throw StoreError(
-                .tooMuch,
-                "the sort keys of the list's objects have \(keyBytes) bytes, but a list holds less "
-                    + "than 4 GiB of them; fetch fewer objects or sort by shorter values")
-        }
+        try ListPlacements.checkKeyBytes(keyBytes)
         places.reserveCapacity(matches.count, keyBytes: keyBytes)
         for match in matches {
             let ordinal = Int(match.ordinal)
@@ -142,5 +137,17 @@ struct ReachedObjects {
         while relatedLinks.count <= related { relatedLinks.append(0) }
         relatedLinks[related] = link
         return link
+    }
+}
+
+extension ListPlacements {
+    /// Throws `keysTooLong` if a list can't hold sort keys of this size, because it stores their
+    /// offsets as 32-bit numbers.
+    static func checkKeyBytes(_ keyBytes: Int) throws(StoreError) {
+        guard keyBytes > Int(UInt32.max) else { return }
+        throw StoreError(
+            .keysTooLong,
+            "the sort keys of the list's objects have \(keyBytes) bytes, but a list holds less than "
+                + "4 GiB of them; fetch fewer objects or sort by shorter values")
     }
 }

@@ -61,12 +61,7 @@ final class ListIndexScan {
         for range in source.ranges { try read(range) }
         if let hops, arena.count <= hops.rowsUpTo { return nil }
         let keyBytes = arena.records.keyBytes + prefixBytes
-        guard keyBytes <= Int(UInt32.max) else {
-            throw StoreError(
-                .tooMuch,
-                "the sort keys of the list's objects have \(keyBytes) bytes, but a list holds less "
-                    + "than 4 GiB of them; fetch fewer objects or sort by shorter values")
-        }
+        try ListPlacements.checkKeyBytes(keyBytes)
         try run.budget.runCheck(bytes + keyBytes)
         let head = ListPlacements(
             sections: keys.sections, reached: reached.objects, hopCount: hops?.count ?? 0)
