@@ -98,7 +98,11 @@ private final class Unlisted: ManagedObject, ManagedEntity {
         )
         #expect(
             message { _ = try context.fetch(Unlisted.self) }
-                == "unknownEntity: there is no entity `Unlisted`; the entities are Chore, ChoreList"
+                == "unknownEntity: there is no entity `Unlisted`; the entities are Chore, ChoreList; add Unlisted.self to the container's entities"
+        )
+        #expect(
+            message { _ = try context.fetch(FetchRequest(entity: "Chorus")) }
+                == "unknownEntity: there is no entity `Chorus`; the entities are Chore, ChoreList"
         )
     }
 

@@ -268,7 +268,7 @@ final class ObjectEditor: StatefulPart {
     ) async throws -> Object {
         while true {
             let model = try await connectedSession(calls).model
-            guard let entity = model.entity(named: name) else { throw model.unknownEntity(name) }
+            let entity = try core.entity(named: name, in: model)
             let known = core.type(for: entity, in: model)
             guard known is Object.Type else {
                 throw TandemError(

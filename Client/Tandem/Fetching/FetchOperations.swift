@@ -24,7 +24,7 @@ struct FetchOperations: ContextPart {
         try request.checkRange()
         return try await logged(.fetch, { request.loggedFields($0, kind) }) {
             let session = try await connectedSession(calls)
-            let entity = try session.entity(of: request)
+            let entity = try core.entity(named: request.entity, in: session.model)
             let family = request.includesSubentities ? entity.descendants : [entity.tag]
             let isFollowed = kind != .count && kind != .columns
             let wanted = !isFollowed ? [] : Set(family + interests + [entity.tag]).sorted()
@@ -175,14 +175,6 @@ struct FetchOperations: ContextPart {
 
 extension ContextPart {
     var fetches: FetchOperations { FetchOperations(context: context) }
-}
-
-extension ServerState {
-    /// Returns the entity of a request; throws `unknownEntity` if the model does not have it.
-    func entity(of request: FetchDescriptor) throws(TandemError) -> CompiledEntity {
-        if let entity = model.entity(named: request.entity) { return entity }
-        throw model.unknownEntity(request.entity)
-    }
 }
 
 extension FetchDescriptor {
