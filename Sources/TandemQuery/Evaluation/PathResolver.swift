@@ -87,7 +87,7 @@ struct PathResolver {
     private func resolve(
         _ names: [String], _ start: CompiledEntity
     ) throws(TandemError) -> (CompiledPath, [ObservedHop], ObservedProperty?) {
-        try PathResolver.check(names.count)
+        try PathResolver.check(hopCount: names.count)
         var entity = start
         var path = CompiledPath(type: .object)
         var hops: [ObservedHop] = []
