@@ -41,7 +41,7 @@ import Testing
         /// Returns a job that fetches all nodes, and holds the only reference to its snapshot.
         func job() throws -> ReadJob {
             let fetch = Fetch(
-                request: FetchDescriptor(entity: "Node", sort: ["-rank"]), output: .rows)
+                request: FetchDescriptor(entity: "Node", sort: ["-rank"]), kind: .rows)
             let asked = try bench.ask(.fetch(fetch))
             let snapshot = try bench.store.snapshot()
             snapshots.append(WeakSnapshot(snapshot: snapshot))

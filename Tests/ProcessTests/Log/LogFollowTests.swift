@@ -185,6 +185,30 @@ import Testing
         let second = try place.saveNotes(1)
         #expect(try follower.position() == Int64(second.number))
     }
+
+    @Test func `a daemon that is away between two pages causes no repeated line`() throws {
+        let daemon = try place.serveSmallSegments()
+        let last = try place.saveNotes(1_500)
+        let follower = try Follower(place, ["--from", "1"], lines: [], withRemarks: true)
+        defer { follower.end() }
+        // A page has 1,000 transactions. The pipe fills up within the first page, so the next one
+        // is requested from a daemon that is not there, which is an error.
+        #expect(try follower.position() == 1)
+        daemon.end(SIGKILL)
+        var positions: [Int64] = []
+        var remarks: [String] = []
+        while positions.last != Int64(last.number) {
+            let line = try #require(follower.line())
+            if let json = try? JSON(parsing: line) {
+                positions.append(try #require(json["position"]?.int))
+            } else {
+                remarks.append(line)
+                try place.serveSmallSegments()
+            }
+        }
+        #expect(positions == Array(2...Int64(last.number)))
+        #expect(remarks.count == 1 && remarks[0].contains("waiting for the daemon"), "\(remarks)")
+    }
 }
 
 /// A running `tandem log -f` and its lines.
@@ -192,18 +216,24 @@ private final class Follower {
     let child: ChildProcess
     private var reader: LineReader
 
+    /// Starts following; `withRemarks` also returns the lines of standard error.
     init(
-        _ place: Place, _ arguments: [String] = [], lines: [String] = ["-n", "1"]
+        _ place: Place, _ arguments: [String] = [], lines: [String] = ["-n", "1"],
+        withRemarks: Bool = false
     ) throws {
+        let command =
+            [DaemonProcess.products + "/tandem", "log", "-f", "-o", "json"]
+            + (withRemarks ? [] : ["-q"]) + ["--socket", place.socket] + lines + arguments
         child = try ChildProcess.start(
-            DaemonProcess.products + "/tandem",
-            ["log", "-f", "-q", "-o", "json", "--socket", place.socket] + lines + arguments,
+            "/bin/sh", ["-c", withRemarks ? #"exec "$@" 2>&1"# : #"exec "$@""#, "sh"] + command,
             output: .pipe)
         reader = LineReader(try #require(child.output))
     }
 
+    func line() -> String? { reader.next() }
+
     func next() throws -> JSON {
-        let line = reader.next()
+        let line = self.line()
         return try JSON(parsing: try #require(line))
     }
 
