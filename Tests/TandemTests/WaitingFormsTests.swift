@@ -54,6 +54,7 @@ import Testing
         #expect(try await container.wait(for: blocking.end, timeout: 1) == blocking.next)
         let plan = try await container.explain(FetchRequest(entity: "Page"))
         #expect(plan.steps == blocking.plan.steps && plan.position == blocking.plan.position)
+        #expect("\(plan)" == "rows\n  Page: scan\n0 rows and 0 keys read, 0 returned")
         #expect(try await container.preview(of: larger) == blocking.report)
         #expect(try await container.disconnect(client: 424_242) == blocking.isThere)
         #expect(!blocking.isThere)

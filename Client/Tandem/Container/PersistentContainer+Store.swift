@@ -40,8 +40,7 @@ extension PersistentContainer {
     /// Carries out a fetch in the daemon, and returns its plan and the amount of data read; blocks.
     ///
     ///     let request = FetchRequest(Team.self, sort: [.descending(\.wins)], limit: 3)
-    ///     let found = try container.explain(request)
-    ///     found.steps.first?.properties       // the index
+    ///     print(try container.explain(request))       // includes `Team: index (wins), …`
     ///
     /// No object is sent to the client, and pending edits are ignored. The plan depends on the
     /// objects in the store, so it may change as they do.
