@@ -13,7 +13,7 @@ struct StoreCalls {
         try await calls.content(of: blob)
     }
 
-    func storeModel() async throws -> CompiledModel { try await calls.session().model }
+    func compiledModel() async throws -> CompiledModel { try await calls.session().model }
 
     func status() async throws -> String {
         guard case .status(let text) = try await answer(to: .status) else {
