@@ -6,16 +6,16 @@
 ///
 /// If a later model is compiled with ``init(_:replacing:)``, entities, links, indexes and unique
 /// keys keep their numbers, so that nothing in the store has to be renumbered.
-public final class CompiledModel: Sendable {
+@usableFromInline package final class CompiledModel: Sendable {
     /// The model as declared.
-    public let model: Model
+    @usableFromInline package let model: Model
     /// The hash of the declared model.
     package let hash: StableHash
     /// The version of the model, which increases by one with every installed model and is stored in
     /// every row.
     package let version: UInt16
     /// The entities, sorted by name.
-    public let entities: [CompiledEntity]
+    @usableFromInline package let entities: [CompiledEntity]
     /// All numbers assigned so far, by key, including those that are no longer used.
     package let identifiers: [String: UInt16]
 
@@ -90,21 +90,21 @@ public final class CompiledModel: Sendable {
     }
 
     /// Returns the entity with this name.
-    public func entity(named name: String) -> CompiledEntity? { byName[name] }
+    @usableFromInline package func entity(named name: String) -> CompiledEntity? { byName[name] }
 
     /// Returns the entity with this tag.
     @inlinable @inline(__always)
-    public func entity(tagged tag: EntityTag) -> CompiledEntity? {
+    package func entity(tagged tag: EntityTag) -> CompiledEntity? {
         Int(tag) < byTag.count ? byTag[Int(tag)] : nil
     }
 
     /// Returns the printable id of a reference; an unknown tag prints as `?`.
-    public func id(of reference: ObjectReference) -> ObjectID {
+    @usableFromInline package func id(of reference: ObjectReference) -> ObjectID {
         ObjectID(entity: entity(tagged: reference.tag)?.name ?? "?", number: reference.number)
     }
 
     /// Returns the reference to the object with this id, or nil if its entity is unknown.
-    public func reference(to id: ObjectID) -> ObjectReference? {
+    @usableFromInline package func reference(to id: ObjectID) -> ObjectReference? {
         entity(named: id.entity).map { ObjectReference(tag: $0.tag, number: id.number) }
     }
 
@@ -148,11 +148,11 @@ public final class CompiledModel: Sendable {
 ///
 /// Slots are numbered from the root entity down, and by name within an entity. An inherited
 /// property therefore has the same slot in every subentity.
-public final class CompiledEntity: Sendable {
+@usableFromInline package final class CompiledEntity: Sendable {
     /// The name.
-    public let name: String
+    @usableFromInline package let name: String
     /// The number that identifies the entity in the store.
-    public let tag: EntityTag
+    @usableFromInline package let tag: EntityTag
     /// The version of the entity's model, which is stored in every row.
     package let version: UInt16
     /// This entity and its ancestors, nearest first.
@@ -160,7 +160,7 @@ public final class CompiledEntity: Sendable {
     /// This entity and its subentities at all levels, sorted by tag.
     package let descendants: [EntityTag]
     /// The properties, inherited ones included; the index is the slot.
-    public let properties: [CompiledProperty]
+    @usableFromInline package let properties: [CompiledProperty]
     /// The layout of a row.
     package let layout: RowLayout
     /// The uniqueness constraints on objects of this entity.
@@ -234,10 +234,10 @@ public final class CompiledEntity: Sendable {
     }
 
     /// Returns the slot of a property.
-    public func slot(of property: String) -> Int? { slots[property] }
+    @usableFromInline package func slot(of property: String) -> Int? { slots[property] }
 
     /// Returns the property with this name.
-    public func property(named name: String) -> CompiledProperty? {
+    @usableFromInline package func property(named name: String) -> CompiledProperty? {
         slots[name].map { properties[$0] }
     }
 
@@ -261,7 +261,7 @@ public final class CompiledEntity: Sendable {
 }
 
 /// One property of a ``CompiledEntity``.
-public final class CompiledProperty: Sendable {
+@usableFromInline package final class CompiledProperty: Sendable {
     /// The kind of a property.
     package enum Kind: Sendable {
         /// A value in the row.
@@ -271,15 +271,15 @@ public final class CompiledProperty: Sendable {
     }
 
     /// The index among the entity's properties.
-    public let slot: Int
+    @usableFromInline package let slot: Int
     /// The name.
-    public let name: String
+    @usableFromInline package let name: String
     /// The kind.
     package let kind: Kind
     /// The relationship; nil for an attribute.
     package let relationship: CompiledRelationship?
     /// Whether the property is a to-many relationship, which is not in the row.
-    public let isToMany: Bool
+    @usableFromInline package let isToMany: Bool
     /// The type of an attribute; nil for a relationship.
     let type: AttributeType?
     /// Whether an attribute may be null; true for relationships.
@@ -325,7 +325,9 @@ public final class CompiledProperty: Sendable {
     var hasLimits: Bool { limitsValues || (relationship?.limitsCount ?? false) }
 
     /// The attribute; nil for a relationship.
-    public var attribute: Attribute? { if case .attribute(let value) = kind { value } else { nil } }
+    @usableFromInline package var attribute: Attribute? {
+        if case .attribute(let value) = kind { value } else { nil }
+    }
 }
 
 /// A relationship whose other end is resolved.

@@ -2,7 +2,7 @@
 ///
 /// Error messages, `tandem schema` and `tandem log` describe a difference with the same line of
 /// text.
-public struct ModelDifference: Hashable, Sendable, CustomStringConvertible {
+package struct ModelDifference: Hashable, Sendable, CustomStringConvertible {
     /// The aspect that differs; the raw value is the key in a model's JSON form, if there is one.
     package enum Aspect: String, Hashable, Sendable, CaseIterable {
         /// An entity or a property exists in only one of the models.
@@ -44,7 +44,7 @@ public struct ModelDifference: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The effect of applying a difference.
-    public enum Effect: String, Hashable, Sendable, CaseIterable {
+    package enum Effect: String, Hashable, Sendable, CaseIterable {
         /// No effect: stored objects are unchanged, and other apps are not affected.
         case compatible
         /// Consent is required: stored objects are unchanged, but later saves are treated
@@ -59,19 +59,19 @@ public struct ModelDifference: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The entity, by its new name.
-    public var entity: String
+    package var entity: String
     /// The property, if the difference concerns one.
-    public var property: String?
+    package var property: String?
     /// The aspect that differs.
     package var aspect: Aspect
     /// The old state; nil if there is none.
-    public var from: String?
+    package var from: String?
     /// The new state; nil if there is none.
-    public var to: String?
+    package var to: String?
     /// The effect of applying the difference.
-    public var effect: Effect
+    package var effect: Effect
     /// The reason in a few words.
-    public var why: String
+    package var why: String
 
     /// Creates a difference of an entity or a property.
     package init(
@@ -88,10 +88,10 @@ public struct ModelDifference: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Whether the difference is applied without consent when an app declares the new model.
-    public var isCompatible: Bool { effect == .compatible }
+    package var isCompatible: Bool { effect == .compatible }
 
     /// The difference on one line, such as `Team.wins: max 10 → 20 (a relaxed rule)`.
-    public var description: String {
+    package var description: String {
         let place = property.map { "\(entity).\($0)" } ?? entity
         return "\(place): \(change) (\(why))"
     }
@@ -147,7 +147,7 @@ extension Model {
     }
 
     /// Returns all differences to `next`, for a store with objects of every entity.
-    public func differences(to next: Model) -> [ModelDifference] {
+    package func differences(to next: Model) -> [ModelDifference] {
         differences(to: next, hasObjects: { _ in true })
     }
 }

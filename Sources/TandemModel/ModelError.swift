@@ -1,11 +1,11 @@
 /// A problem of a model: its location and a remedy.
-public struct ModelProblem: Hashable, Sendable, CustomStringConvertible {
+package struct ModelProblem: Hashable, Sendable, CustomStringConvertible {
     /// The entity, if the problem concerns one.
-    public var entity: String?
+    package var entity: String?
     /// The property, if the problem concerns one.
-    public var property: String?
+    package var property: String?
     /// The problem and what to do about it.
-    public var message: String
+    package var message: String
 
     /// Creates a problem.
     package init(entity: String? = nil, property: String? = nil, _ message: String) {
@@ -15,7 +15,7 @@ public struct ModelProblem: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The problem as `Entity.property: message`.
-    public var description: String {
+    package var description: String {
         let place = [entity, property].compactMap { $0 }.joined(separator: ".")
         return place.isEmpty ? message : "\(place): \(message)"
     }
@@ -24,7 +24,7 @@ public struct ModelProblem: Hashable, Sendable, CustomStringConvertible {
 /// The error for an invalid model, with all its problems.
 public struct ModelError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The problems, at least one.
-    public var problems: [ModelProblem]
+    package var problems: [ModelProblem]
 
     /// Creates an error with the given problems.
     package init(_ problems: [ModelProblem]) { self.problems = problems }

@@ -245,7 +245,7 @@ extension MessageMaker {
         let columns: [FetchColumn] = ["name", "league.name", "@count", "@sum.wins", "@max.name"]
         return FetchColumns(
             list { $0.columnOf(columns) }, groupBy: list { $0.text() },
-            having: maybe { $0.predicate(3) }, isDistinct: bool())
+            having: maybe { ObjectPredicate($0.predicate(3)) }, isDistinct: bool())
     }
 
     private mutating func listDetails() -> ListDetails {

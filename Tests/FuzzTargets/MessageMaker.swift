@@ -103,13 +103,13 @@ package struct MessageMaker {
 
     package mutating func request() -> FetchDescriptor {
         FetchDescriptor(
-            entity: text(), predicate: maybe { $0.predicate(3) },
+            entity: text(), predicate: maybe { ObjectPredicate($0.predicate(3)) },
             sort: list { SortComponent($0.text() + "k", ascending: $0.bool()) },
             limit: maybe { $0.int(0...1_000) }, offset: int(0...1_000),
             includesSubentities: bool())
     }
 
-    mutating func predicate(_ depth: Int) -> ObjectPredicate {
+    mutating func predicate(_ depth: Int) -> PredicateTree {
         switch int(0...(depth > 0 ? 4 : 1)) {
         case 0: .constant(bool())
         case 1:

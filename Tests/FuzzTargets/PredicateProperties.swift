@@ -5,7 +5,7 @@ import TandemQuery
 enum PredicateProperties {
     /// Checks that a parsed predicate prints as a text that parses to the same predicate.
     static func checkText(_ predicate: ObjectPredicate) throws {
-        let text = predicate.format
+        let text = predicate.description
         let again: ObjectPredicate
         do throws(TandemError) {
             again = try ObjectPredicate(format: text)
@@ -15,13 +15,13 @@ enum PredicateProperties {
             if error.code == .limitExceeded { return }
             throw FuzzFinding("`\(text)` was printed and does not parse: \(error)")
         }
-        try hold(again.format == text, "`\(text)` prints as `\(again.format)`")
+        try hold(again.description == text, "`\(text)` prints as `\(again.description)`")
         try hold(bytes(again) == bytes(predicate), "`\(text)` parses to something else")
     }
 
     private static func bytes(_ predicate: ObjectPredicate) -> [UInt8] {
         var writer = ByteWriter()
-        predicate.encode(into: &writer)
+        predicate.tree.encode(into: &writer)
         return writer.bytes
     }
 
@@ -32,7 +32,7 @@ enum PredicateProperties {
         let graph = try SampleGraph.get()
         guard let compiled = try? CompiledRequest(request, in: graph.model) else { return }
         var opposite = request
-        opposite.predicate = request.predicate.map { .not($0) } ?? .constant(false)
+        opposite.predicate = request.predicate.map { !$0 } ?? ObjectPredicate(.constant(false))
         let negated = try? CompiledRequest(opposite, in: graph.model)
         for object in graph.objects {
             guard let row = graph.rows[object] else { continue }

@@ -26,7 +26,7 @@ extension FuzzTarget {
     static let requests = FuzzTarget("requests", seeds: requestSeeds) { input in
         var reader = ByteReader(input)
         guard let request = try? FetchDescriptor(from: &reader) else { return }
-        _ = request.predicate?.format
+        _ = request.predicate?.description
         try PredicateProperties.check(request)
     }
 

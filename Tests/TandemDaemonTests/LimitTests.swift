@@ -170,10 +170,9 @@ import Testing
         case .comparisons:
             request.predicate = try ObjectPredicate(format: "label == 'a' OR link == nil")
         default:
-            request.predicate = .comparison(
-                Comparison(
-                    .keyPath(["label"]), .contains,
-                    .constant(.string(String(repeating: "x", count: limit.small + 1)))))
+            request.predicate = try ObjectPredicate(
+                format: "label CONTAINS %@",
+                arguments: [.value(.string(String(repeating: "x", count: limit.small + 1)))])
         }
         var batch = try bench.batch("Tag")
         batch.request = request

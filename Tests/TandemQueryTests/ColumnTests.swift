@@ -277,7 +277,7 @@ struct ColumnTests {
     ])
     func `conditions on groups print as they were written`(_ text: String) throws {
         let predicate = try ObjectPredicate(format: text)
-        #expect(predicate.format == text.replacing("nil", with: "NULL"))
+        #expect(predicate.description == text.replacing("nil", with: "NULL"))
         var writer = ByteWriter()
         let columns = FetchColumns(["@count"], having: predicate, isDistinct: true)
         columns.encode(into: &writer)

@@ -74,9 +74,9 @@ struct CompileTests {
     }
 
     @Test func `the depth of built trees is limited`() throws {
-        var predicate = ObjectPredicate.constant(true)
+        var predicate = PredicateTree.constant(true)
         for _ in 0..<100 { predicate = .not(predicate) }
-        let request = FetchDescriptor(entity: "Team", predicate: predicate)
+        let request = FetchDescriptor(entity: "Team", predicate: ObjectPredicate(predicate))
         #expect {
             try CompiledRequest(request, in: graph.model)
         } throws: {

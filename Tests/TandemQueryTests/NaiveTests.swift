@@ -9,7 +9,7 @@ private struct Naive {
     let graph: Graph
 
     func holds(
-        _ predicate: ObjectPredicate, _ object: ObjectReference, _ variable: ObjectReference?
+        _ predicate: PredicateTree, _ object: ObjectReference, _ variable: ObjectReference?
     ) -> Bool {
         switch predicate {
         case .constant(let value): return value
@@ -146,7 +146,7 @@ private struct RandomLeague {
 
     // MARK: Predicates
 
-    mutating func predicate(_ depth: Int = 3) -> ObjectPredicate {
+    mutating func predicate(_ depth: Int = 3) -> PredicateTree {
         switch int(0..<(depth > 0 ? 7 : 4)) {
         case 0...3: .comparison(comparison(depth))
         case 4: .not(predicate(depth - 1))
@@ -181,7 +181,7 @@ private struct RandomLeague {
                 .count, of: .keyPath(["league", "teams", "tags"]), path: [])
             return Comparison(count, order(), .keyPath(["wins"]))
         default:
-            let inner = ObjectPredicate.or([
+            let inner = PredicateTree.or([
                 .comparison(
                     Comparison(.variable("p", path: ["goals"]), order(), .keyPath(["wins"]))),
                 .comparison(
@@ -217,7 +217,8 @@ struct NaiveTests {
             for _ in 0..<60 {
                 let predicate = random.predicate()
                 let request = try CompiledRequest(
-                    FetchDescriptor(entity: "Team", predicate: predicate), in: graph.model)
+                    FetchDescriptor(entity: "Team", predicate: ObjectPredicate(predicate)),
+                    in: graph.model)
                 for (object, row) in graph.rows where object.tag == team {
                     let expected = naive.holds(predicate, object, nil)
                     #expect(
@@ -241,7 +242,7 @@ struct NaiveTests {
                 let predicate = random.predicate()
                 let request = try CompiledRequest(
                     FetchDescriptor(
-                        entity: "Team", predicate: predicate,
+                        entity: "Team", predicate: ObjectPredicate(predicate),
                         sort: [
                             SortComponent("league.name"), SortComponent("name", ascending: false),
                         ]),

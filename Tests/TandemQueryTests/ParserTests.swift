@@ -5,14 +5,13 @@ import TestSupport
 import Testing
 
 struct ParserTests {
-    private func parse(_ text: String, _ arguments: PredicateArgument...) throws -> ObjectPredicate
-    {
-        try ObjectPredicate(format: text, arguments: arguments)
+    private func parse(_ text: String, _ arguments: PredicateArgument...) throws -> PredicateTree {
+        try PredicateTree(format: text, arguments: arguments)
     }
 
     private func comparison(
         _ path: String, _ op: Comparison.Operator, _ value: Value
-    ) -> ObjectPredicate {
+    ) -> PredicateTree {
         .comparison(Comparison(.keyPath([path]), op, .constant(value)))
     }
 
@@ -72,7 +71,7 @@ struct ParserTests {
         #expect(
             try parse("a.tags.@count > 0")
                 == .comparison(Comparison(count, .greater, .constant(.int(0)))))
-        let inner = ObjectPredicate.comparison(
+        let inner = PredicateTree.comparison(
             Comparison(.variable("t", path: ["name"]), .equal, .constant(.string("x"))))
         let query = QueryExpression.subquery(of: .keyPath(["tags"]), variable: "t", where: inner)
         #expect(

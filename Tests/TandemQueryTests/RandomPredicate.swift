@@ -7,7 +7,7 @@ import TestSupport
 struct RandomPredicate {
     var random: SplitMix64
 
-    mutating func predicate(_ depth: Int = 4) -> ObjectPredicate {
+    mutating func predicate(_ depth: Int = 4) -> PredicateTree {
         switch Int.random(in: 0..<(depth > 0 ? 6 : 3), using: &random) {
         case 0: return .constant(Bool.random(using: &random))
         case 1, 2: return .comparison(comparison(depth - 1))
@@ -17,8 +17,8 @@ struct RandomPredicate {
         }
     }
 
-    private mutating func parts(_ depth: Int) -> [ObjectPredicate] {
-        var parts: [ObjectPredicate] = []
+    private mutating func parts(_ depth: Int) -> [PredicateTree] {
+        var parts: [PredicateTree] = []
         for _ in 0..<Int.random(in: 2...4, using: &random) { parts.append(predicate(depth - 1)) }
         return parts
     }
@@ -27,7 +27,7 @@ struct RandomPredicate {
         Comparison(
             expression(depth), Comparison.Operator.allCases.randomElement(using: &random) ?? .equal,
             expression(depth),
-            options: Comparison.Options(rawValue: UInt8.random(in: 0...3, using: &random)),
+            options: ComparisonOptions(rawValue: UInt8.random(in: 0...3, using: &random)),
             quantifier: Comparison.Quantifier.allCases.randomElement(using: &random) ?? .direct)
     }
 

@@ -10,7 +10,7 @@ import Testing
 @Suite(.ownThread) struct KeyLookupTests {
     private func request(_ entity: String, _ key: String, _ value: Value) -> FetchDescriptor {
         let comparison = Comparison(.keyPath([key]), .equal, .constant(value))
-        return FetchDescriptor(entity: entity, predicate: .comparison(comparison))
+        return FetchDescriptor(entity: entity, predicate: ObjectPredicate(.comparison(comparison)))
     }
 
     /// Returns the objects found by a look-up, which must be those found by a fetch.

@@ -64,9 +64,9 @@ import Testing
             try context.fetchDictionaries(request, columns)
         }
         #expect(error.code == .invalidPredicate && error.message.contains("@min.size"))
-        var deep = ObjectPredicate.constant(true)
+        var deep = PredicateTree.constant(true)
         for _ in 0..<100 { deep = .not(deep) }
-        columns.having = deep
+        columns.having = ObjectPredicate(deep)
         let refusal = try #require(throws: TandemError.self) {
             try context.fetchDictionaries(request, columns)
         }

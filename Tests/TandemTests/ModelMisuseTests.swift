@@ -113,7 +113,7 @@ final class Shown: ManagedObject, ManagedEntity {
             transport: fixture.transport)
         #expect(throws: TandemError.self) { try store.register(Misspelt.self) }
         let taker = PersistentContainer(author: "b", transport: fixture.transport)
-        try store.storeModel().model.entities.keys.sorted().forEach { _ in }
+        try store.storeModel().entities.keys.sorted().forEach { _ in }
         let context = taker.makeContext(name: "test")
         #expect(try context.fetch(Shown.self).isEmpty)
         let error = #expect(throws: TandemError.self) { try context.fetch(Mistyped.self) }

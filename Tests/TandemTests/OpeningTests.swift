@@ -102,7 +102,7 @@ import Testing
         let container = try await PersistentContainer.open(
             entities: Self.types, author: "opener", transport: script.transport)
         #expect(container.author == "opener")
-        #expect(try await container.storeModel().entity(named: "Content") != nil)
+        #expect(try await container.compiledModel().entity(named: "Content") != nil)
         #expect(script.readRequests == 0)
         let context = container.makeContext(name: "test")
         try await context.connect()
@@ -125,9 +125,9 @@ import Testing
         }
         let container = PersistentContainer(
             entities: Self.types, transport: transport, limits: Self.patient)
-        async let first = container.storeModel()
+        async let first = container.compiledModel()
         while attempts.withLock({ $0 }) == 0 { await Task.yield() }
-        let second = try await container.storeModel()
+        let second = try await container.compiledModel()
         #expect(try await first === second)
         #expect(attempts.withLock { $0 } == 2)
     }

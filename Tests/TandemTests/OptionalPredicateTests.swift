@@ -45,7 +45,7 @@ import Testing
     ) throws {
         let expected = try clubs.filter { try predicate.evaluate($0) }.map(\.name)
         let found = try context.fetch(Club.self, where: predicate, sort: ["name"]).map(\.name)
-        let translated = try ObjectPredicate(predicate).format
+        let translated = try ObjectPredicate(predicate).description
         #expect(found == expected, "\(translated)", sourceLocation: place)
     }
 

@@ -47,6 +47,8 @@ import Testing
         _ = try reader.insert(Content.self)
         let again = try await reader.fetch(sorted, at: moments[2].position)
         #expect(again.map(\.id) == moments[2].ids)
+        let bucket = again.compactMap { $0["bucket"].reference }.first
+        #expect(bucket.flatMap(reader.objectID(for:)).map(buckets.map(\.id).contains) == true)
     }
 
     @Test func `members are read as they were`() throws {

@@ -35,7 +35,7 @@ import TandemResults
             let request = controller.fetchRequest
             let sort = request.sort.map(\.description)
             return
-                "\(request.entity) where \(request.predicate?.format ?? "-") sort \(sort) section "
+                "\(request.entity) where \(request.predicate?.description ?? "-") sort \(sort) section "
                 + "\(controller.sectionNameKeyPath ?? "-") refresh "
                 + "\(controller.relationshipKeyPathsForRefreshing) limit \(request.limit ?? -1) "
                 + "offset \(request.offset) subentities \(request.includesSubentities)"

@@ -10,11 +10,11 @@ import TandemWire
 /// At most 2,001 rows are held in memory at a time: two chunks and one row.
 public struct AsyncBatchInsertRequest<Rows: AsyncSequence> where Rows.Element == BatchValues {
     /// The entity's name.
-    public var entity: String
+    package var entity: String
     /// The values of each object; relationships may refer to existing objects only.
-    public var rows: Rows
+    package var rows: Rows
     /// The policy for a row whose unique values an existing object already has.
-    public var policy: MergePolicy
+    package var policy: MergePolicy
 
     /// Creates a request that inserts objects of an entity.
     public init(entity: String, rows: Rows, policy: MergePolicy = .error) {

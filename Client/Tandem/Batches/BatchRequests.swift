@@ -12,7 +12,7 @@ import TandemQuery
 /// request may have an order and a limit, but no offset.
 public struct BatchDeleteRequest: Hashable, Sendable {
     /// The request that selects the objects.
-    public var fetchRequest: FetchRequest<ManagedObject>
+    package var fetchRequest: FetchRequest<ManagedObject>
 
     /// Creates a request that deletes the objects that a fetch request selects.
     public init<Object: ManagedObject>(_ fetchRequest: FetchRequest<Object>) {
@@ -44,9 +44,9 @@ public struct BatchDeleteRequest: Hashable, Sendable {
 ///         BatchUpdateRequest(Team.self, where: \.zone == "Africa", set: ["wins": 0]))
 public struct BatchUpdateRequest: Hashable, Sendable {
     /// The request that selects the objects.
-    public var fetchRequest: FetchRequest<ManagedObject>
+    package var fetchRequest: FetchRequest<ManagedObject>
     /// The values to set: attributes and to-one relationships, none larger than 64 KiB.
-    public var values: BatchValues
+    package var values: BatchValues
 
     /// Creates a request that updates the objects that a fetch request selects.
     public init<Object: ManagedObject>(
@@ -82,11 +82,11 @@ public struct BatchUpdateRequest: Hashable, Sendable {
 /// whole is not atomic. A row can't refer to another row of the batch, which has no id yet.
 public struct BatchInsertRequest<Rows: Sequence> where Rows.Element == BatchValues {
     /// The entity's name.
-    public var entity: String
+    package var entity: String
     /// The values of each object; relationships may refer to existing objects only.
-    public var rows: Rows
+    package var rows: Rows
     /// The policy for a row whose unique values an existing object already has.
-    public var policy: MergePolicy
+    package var policy: MergePolicy
 
     /// Creates a request that inserts objects of an entity.
     public init(entity: String, rows: Rows, policy: MergePolicy = .error) {

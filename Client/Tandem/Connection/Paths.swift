@@ -50,9 +50,9 @@ package enum TandemPaths {
 /// The limits and timeouts of the client library.
 public struct ClientLimits: Hashable, Sendable {
     /// The number of recent transactions kept for contexts that have not merged them yet.
-    public var recentTransactions = 4_096
+    package var recentTransactions = 4_096
     /// The encoded size of recent transactions kept for contexts, in bytes.
-    public var recentBytes = 16 << 20
+    package var recentBytes = 16 << 20
     /// The number of received bytes after which freed memory is returned to the system; with 0, it
     /// is never returned.
     ///
@@ -63,14 +63,14 @@ public struct ClientLimits: Hashable, Sendable {
     /// The number of rows that a context caches in addition to the rows of objects in use.
     public var cachedRows = 65_536
     /// The number of ids, of 16 bytes each, that a loop over fetch batches requests at once.
-    public var listedReferences = 262_144
+    package var listedReferences = 262_144
     /// The size of the blobs that a context caches, in bytes.
     public var blobCacheBytes = 32 << 20
     /// The number of payloads by which an observer may lag before its sequence throws
     /// `limitExceeded`.
     public var bufferedPayloads = 4_096
     /// The number of connection events by which a reader may lag before the oldest are dropped.
-    public var bufferedConnectionEvents = 64
+    package var bufferedConnectionEvents = 64
     /// The time that a request waits for a connection, and for its answer after a loss, in
     /// milliseconds.
     public var connectMilliseconds: UInt64 = 5_000
@@ -97,27 +97,27 @@ public struct ClientLimits: Hashable, Sendable {
     public var longestBackoffMilliseconds: UInt64 = 1_000
     /// The number of transactions per request for a context that lags behind the recent
     /// transactions.
-    public var historyBatch: UInt32 = 1_024
+    package var historyBatch: UInt32 = 1_024
     /// The minimum number of rows fetched beyond the limit of a list.
     ///
     /// Up to this number of rows may leave the list before it is fetched again.
-    public var windowSlack = 64
+    package var windowSlack = 64
     /// The maximum number of undo steps in a context (``ManagedObjectContext/allowsUndo``).
     ///
     /// If it is exceeded, the oldest steps are dropped.
     public var undoSteps = 1_000
     /// The number of faults that are loaded together when one of them fires.
-    public var faultBatch = 256
+    package var faultBatch = 256
     /// The number of list rows loaded together when one is read.
     ///
     /// A quarter of these rows precede the row; the others follow it.
     public var windowBatch = 64
     /// The number of connection losses after which a request in flight fails.
-    public var requestAttempts = 5
+    package var requestAttempts = 5
     /// The number of attempts to send a save or read if the model changes before it arrives.
-    public var modelAttempts = 5
+    package var modelAttempts = 5
     /// The maximum number of attempts at a read whose context moves past each answer.
-    public var readAttempts = 8
+    package var readAttempts = 8
 
     /// Creates the default limits.
     public init() {}

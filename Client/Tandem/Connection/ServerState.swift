@@ -40,8 +40,7 @@ public struct ConnectionEvent: Hashable, Sendable {
     public var state: State
     /// The last received position.
     public var position: Position
-    /// The number of preceding changes that were dropped because the reader was too slow; see
-    /// ``ClientLimits/bufferedConnectionEvents``.
+    /// The number of preceding changes that were dropped because the reader was too slow.
     public var skipped = 0
     /// The reason why saves are refused, with a remedy, or why a context could not merge.
     ///

@@ -6,9 +6,8 @@ extension PersistentContainer {
     ///
     /// The first connection is not reported. A save that a read-only daemon refuses throws
     /// `readOnly` and stays pending in its context; save again after `writable`. If a reader lags
-    /// by more than ``ClientLimits/bufferedConnectionEvents`` events, the oldest are dropped and
-    /// counted in the next event (``ConnectionEvent/skipped``). The sequence ends with the
-    /// container.
+    /// by more than 64 events, the oldest are dropped and counted in the next event
+    /// (``ConnectionEvent/skipped``). The sequence ends with the container.
     public var connectionEvents: some AsyncSequence<ConnectionEvent, Never> & Sendable {
         defer { connection.listen() }
         return FeedSequence(feed: connection.payloads.events())

@@ -40,8 +40,7 @@ extension PersistentContainer {
     /// Carries out a fetch in the daemon, and returns its plan and the amount of data read; blocks.
     ///
     ///     let request = FetchRequest(Team.self, sort: [.descending(\.wins)], limit: 3)
-    ///     let found = try container.explain(request)
-    ///     found.steps.first?.properties       // the index
+    ///     print(try container.explain(request))       // includes `Team: index (wins), …`
     ///
     /// No object is sent to the client, and pending edits are ignored. The plan depends on the
     /// objects in the store, so it may change as they do.
@@ -71,11 +70,19 @@ extension PersistentContainer {
     /// Returns the daemon's current model of the store; blocks until connected.
     ///
     /// Throws `disconnected` if no daemon answers in time. Cost: none once connected.
-    public func storeModel() throws -> CompiledModel { try blocking { try await $0.storeModel() } }
+    public func storeModel() throws -> Model { try compiledModel().model }
 
     /// Returns the daemon's current model of the store, after waiting for a connection.
-    public func storeModel() async throws -> CompiledModel {
-        try await suspendingCalls.storeModel()
+    public func storeModel() async throws -> Model { try await compiledModel().model }
+
+    /// Returns the store's model with its slots and tags; blocks until connected.
+    package func compiledModel() throws -> CompiledModel {
+        try blocking { try await $0.compiledModel() }
+    }
+
+    /// Returns the store's model with its slots and tags, after waiting for a connection.
+    package func compiledModel() async throws -> CompiledModel {
+        try await suspendingCalls.compiledModel()
     }
 
     /// Installs a model in an empty store, or migrates the store; blocks.
@@ -153,8 +160,6 @@ extension PersistentContainer {
     package func disconnect(client id: UInt64) async throws -> Bool {
         try await suspendingCalls.disconnect(client: id)
     }
-
-    // MARK: Administration
 
     /// Cancels a request of another client, or all its requests if `request` is 0; blocks.
     ///

@@ -13,7 +13,7 @@ struct StoreCalls {
         try await calls.content(of: blob)
     }
 
-    func storeModel() async throws -> CompiledModel { try await calls.session().model }
+    func compiledModel() async throws -> CompiledModel { try await calls.session().model }
 
     func status() async throws -> String {
         guard case .status(let text) = try await answer(to: .status) else {
@@ -43,8 +43,15 @@ struct StoreCalls {
         guard case .explained(let answer) = try await answer(to: .explain(fetch)) else {
             throw TandemError.unexpectedAnswer("the plan of a fetch")
         }
+        let sort = isCount ? "" : request.sort.map(\.description).joined(separator: ",")
+        let steps = answer.steps.map { step in
+            var step = step
+            // Without a requested order, the order of the candidates is meaningless.
+            if sort.isEmpty { step.isOrdered = false }
+            return step
+        }
         return FetchExplanation(
-            position: answer.position, steps: answer.steps,
+            position: answer.position, steps: steps, sort: sort,
             rowsRead: Int(clamping: answer.rowsRead),
             keysRead: Int(clamping: answer.keysRead), returned: Int(clamping: answer.returned),
             output: answer.output, isAnsweredAtOnce: answer.atOnce)

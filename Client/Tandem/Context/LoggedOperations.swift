@@ -66,7 +66,7 @@ extension FetchDescriptor {
         let isCounted = kind == .count || answer.hasMore
         let count = isCounted ? Int(clamping: answer.count) : listed
         return [
-            ("entity", entity), ("where", predicate?.format ?? "-"), ("count", "\(count)"),
+            ("entity", entity), ("where", predicate?.description ?? "-"), ("count", "\(count)"),
         ]
     }
 }

@@ -46,7 +46,7 @@ extension ManagedObjectContext {
     ///
     /// The child shows the content of this context, including unsaved edits, with its own edits on
     /// top. Merges and edits of this context appear in the child at once. Calling
-    /// ``save(policy:saveID:author:contentHash:)`` on the child moves its edits into this context,
+    /// ``save(policy:saveID:author:)`` on the child moves its edits into this context,
     /// as one step of ``undo()``, and writes nothing to the store. Releasing the child drops its
     /// edits. Child contexts can have children.
     ///

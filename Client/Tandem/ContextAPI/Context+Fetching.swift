@@ -200,9 +200,9 @@ extension ManagedObjectContext {
     ///
     ///     for try await teams in context.batches(for: FetchRequest(where: \Team.wins > 3)) { … }
     ///
-    /// Pending edits are ignored. The daemon sorts all objects once per `limits.listedReferences`
-    /// ids, and finds each batch by its ids. For each batch, it undoes everything that was saved
-    /// since the loop began.
+    /// Pending edits are ignored. The daemon sorts all objects once per 262,144 ids,
+    /// and finds each batch by its ids. For each batch, it undoes everything that was saved since
+    /// the loop began.
     /// - Parameters:
     ///   - request: The request. If it can't be translated, the loop throws the error.
     ///   - size: The number of objects per batch; at least one.

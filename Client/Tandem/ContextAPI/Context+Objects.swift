@@ -145,6 +145,21 @@ extension ManagedObjectContext {
         Set(checked.graph.lazy.filter { !$0.isMissing }.compactMap(\.object))
     }
 
+    /// Returns the id of the object to which a value refers.
+    ///
+    /// Returns nil before the context's first use, or if the model no longer has the object's
+    /// entity.
+    ///
+    ///     if case .reference(let captain) = team.snapshot["captain"] {
+    ///         print(context.objectID(for: captain) ?? "none")
+    ///     }
+    public func objectID(for reference: ObjectReference) -> ObjectID? {
+        guard let model = session?.model, model.entity(tagged: reference.tag) != nil else {
+            return nil
+        }
+        return model.id(of: reference)
+    }
+
     /// Returns the object with an id if the context knows it; sends no request and creates no
     /// object.
     ///

@@ -5,18 +5,13 @@ extension ManagedObjectContext {
     /// Saves all edits as one transaction, completely or not at all; blocks until it is durable.
     ///
     /// All saves by others up to now are merged first. If a different model is installed before the
-    /// save arrives, the save is sent again under that model, with the same id, for at most
-    /// ``ClientLimits/modelAttempts`` attempts in total. After a failure, the edits are still
-    /// pending.
+    /// save arrives, the save is sent again under that model, with the same id, for at most five
+    /// attempts in total. After a failure, the edits are still pending.
     /// - Parameters:
     ///   - policy: The policy for objects that others changed as well; ``mergePolicy`` if nil.
-    ///   - saveID: An id of at most 64 bytes under which the save may be retried, even by another
-    ///     process. A retry returns the answer to the first save (``lastReceipt``). After a
-    ///     successful save, there may be nothing left to edit, so another process first calls
-    ///     ``receipt(ofSave:contentHash:)``.
+    ///   - saveID: An id of at most 64 bytes under which the same edits may be saved again, even by
+    ///     another process. A retry returns the answer to the first save (``lastReceipt``).
     ///   - author: An author to record instead of the container's.
-    ///   - contentHash: A hash that identifies the content, for a caller whose edits alone do not
-    ///     identify it. A retry needs the same hash. If nil, the edits are hashed.
     /// - Returns: The position up to which the context has merged, which includes the save.
     /// - Throws: `conflict`, `validation`, `uniqueness`, `deleteDenied`, `disconnected`, and:
     ///   - `usage` for an author or context name of more than 256 bytes.
@@ -26,10 +21,19 @@ extension ManagedObjectContext {
     ///   - `unknownOutcome` if the save may have happened. The next save first retries this one.
     @discardableResult
     public func save(
-        policy: MergePolicy? = nil, saveID: [UInt8]? = nil, author: String? = nil,
-        contentHash: StableHash? = nil
+        policy: MergePolicy? = nil, saveID: [UInt8]? = nil, author: String? = nil
     ) throws -> Position {
-        try blocking { try await saving.save(SaveOptions(policy, saveID, author, contentHash), $0) }
+        try blocking { try await saving.save(SaveOptions(policy, saveID, author, nil), $0) }
+    }
+
+    /// Saves all edits under an id and a hash that identifies their content, for a caller whose
+    /// edits alone do not identify it.
+    ///
+    /// A retry needs the same hash. After a successful save, there may be nothing left to edit, so
+    /// another process first calls ``receipt(ofSave:contentHash:)``.
+    @discardableResult
+    package func save(saveID: [UInt8], contentHash: StableHash) throws -> Position {
+        try blocking { try await saving.save(SaveOptions(nil, saveID, nil, contentHash), $0) }
     }
 
     /// Saves all edits, and reports the outcome of each insert, including inserts of objects that
@@ -89,7 +93,7 @@ extension ManagedObjectContext {
     /// - Returns: The first answer, or nil.
     /// - Throws: `usage` if the id was used with a different hash; `unknownOutcome` if the
     ///   connection was lost.
-    public func receipt(ofSave saveID: [UInt8], contentHash: StableHash) throws -> SaveReceipt? {
+    package func receipt(ofSave saveID: [UInt8], contentHash: StableHash) throws -> SaveReceipt? {
         saving.checkSaveID(saveID)
         return try blocking {
             try await saving.receipt(ofSave: saveID, contentHash: contentHash, $0)
@@ -99,7 +103,7 @@ extension ManagedObjectContext {
     /// Returns the answer to the earlier save with this id, or nil if the daemon does not know it.
     ///
     /// The parameters and errors are the same as for the blocking form.
-    public func receipt(
+    package func receipt(
         ofSave saveID: [UInt8], contentHash: StableHash
     ) async throws -> SaveReceipt? {
         saving.checkSaveID(saveID)

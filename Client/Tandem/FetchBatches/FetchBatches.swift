@@ -13,8 +13,8 @@ import TandemModel
 /// object.id)`).
 ///
 /// **Memory.** The next batch is requested when it is needed, so a slow loop delays no other
-/// client. The loop holds at most `limits.listedReferences` ids, the rows of one batch, and the
-/// objects that you keep. Between two batches, the daemon holds only the pin.
+/// client. The loop holds at most 262,144 ids, the rows of one batch, and the objects that you
+/// keep. Between two batches, the daemon holds only the pin.
 ///
 /// **End.** The pin is released when the loop ends: after the last batch, by `break`, by an error,
 /// or by cancellation of the task. Cancellation throws `CancellationError` and also stops the
@@ -23,14 +23,13 @@ import TandemModel
 ///
 /// Each iterator is an independent loop. It is bound to the context's actor.
 public struct FetchBatches<Value>: AsyncSequence {
-    /// A batch with the requested number of elements; the last batch may have fewer, but is never
-    /// empty.
-    public typealias Element = [Value]
-
     let makeReader: () -> BatchReader
     let value: (BatchReader, ObjectReference) -> Value?
 
     /// Iterates over the batches of one loop.
+    ///
+    /// A batch has the requested number of elements; the last batch may have fewer, but is never
+    /// empty.
     public struct AsyncIterator: AsyncIteratorProtocol {
         let reader: BatchReader
         let value: (BatchReader, ObjectReference) -> Value?

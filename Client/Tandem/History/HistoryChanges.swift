@@ -22,9 +22,6 @@
 /// Cost: one request for each 1,000 transactions, and one request for each wait at the journal's
 /// end.
 public struct HistoryChanges<Object: ManagedObject>: AsyncSequence, Sendable {
-    /// A change to one object.
-    public typealias Element = HistoryChange<Object>
-
     let reader: HistoryReader
 
     /// Creates an iterator that begins after the sequence's position.

@@ -33,14 +33,6 @@ public protocol AttributeConvertible: ManagedValue, OptionalManagedValue, Predic
 }
 
 extension AttributeConvertible {
-    /// Reads the property of an object.
-    @inlinable
-    public static func read(from object: ManagedObject, _ property: CompiledProperty) -> Self {
-        readOptional(from: object, property)
-            ?? object.substitute(for: property.name, Self.self).flatMap(Self.init(attribute:))
-            ?? zero
-    }
-
     /// Reads the property named by a ``Managed``.
     @inlinable
     public static func read(from object: ManagedObject, named name: ManagedName) -> Self {
@@ -48,24 +40,22 @@ extension AttributeConvertible {
             ?? object.substitute(for: name, Self.self).flatMap(Self.init(attribute:)) ?? zero
     }
 
-    /// Writes the property of an object.
-    public func write(to object: ManagedObject, _ property: CompiledProperty) {
-        object[property] = attributeValue
+    /// Writes the property named by a ``Managed``.
+    public func write(to object: ManagedObject, named name: ManagedName) {
+        object[object.property(name)] = attributeValue
     }
 
-    /// Reads the property of an object; returns nil if it has no value.
+    /// Reads the property named by a ``Managed``; returns nil if it has no value.
     @inlinable
-    public static func readOptional(from object: ManagedObject, _ property: CompiledProperty)
-        -> Self?
-    {
-        Self(attribute: object[property])
+    public static func readOptional(from object: ManagedObject, named name: ManagedName) -> Self? {
+        Self(attribute: object.value(name))
     }
 
-    /// Writes the property of an object.
+    /// Writes the property named by a ``Managed``.
     public static func writeOptional(
-        _ value: Self?, to object: ManagedObject, _ property: CompiledProperty
+        _ value: Self?, to object: ManagedObject, named name: ManagedName
     ) {
-        object[property] = value?.attributeValue ?? .null
+        object[object.property(name)] = value?.attributeValue ?? .null
     }
 
     /// Reads the attribute of a ``RowReader`` in place.
@@ -258,18 +248,18 @@ extension UUID: AttributeConvertible {
 }
 
 extension URL: OptionalManagedValue {
-    /// Reads the property of an object; returns nil if it has no URL.
+    /// Reads the property named by a ``Managed``; returns nil if it has no URL.
     public static func readOptional(
-        from object: ManagedObject, _ property: CompiledProperty
+        from object: ManagedObject, named name: ManagedName
     ) -> URL? {
-        guard case .url(let text) = object[property] else { return nil }
+        guard case .url(let text) = object.value(name) else { return nil }
         return URL(string: text)
     }
 
-    /// Writes the property of an object.
+    /// Writes the property named by a ``Managed``.
     public static func writeOptional(
-        _ value: URL?, to object: ManagedObject, _ property: CompiledProperty
+        _ value: URL?, to object: ManagedObject, named name: ManagedName
     ) {
-        object[property] = value.map { .url($0.absoluteString) } ?? .null
+        object[object.property(name)] = value.map { .url($0.absoluteString) } ?? .null
     }
 }

@@ -241,7 +241,7 @@ private enum TracedObject {
 
     /// Returns the value of a property.
     static func value(of object: ManagedObject, _ shown: any ManagedDeclaration) -> Any {
-        object.entity.property(named: shown.name).map { shown.read(from: object, $0) } ?? ()
+        object.entity.property(named: shown.name) == nil ? () : shown.read(from: object)
     }
 
     /// Returns an entity with all properties as attributes, because relationships would need

@@ -1,4 +1,4 @@
-public import TandemModel
+import TandemModel
 
 /// A property of a ``ManagedObject`` subclass that exposes a property of the entity.
 ///
@@ -35,115 +35,85 @@ public struct Managed<Value: ManagedValue> {
         @inlinable
         get { Value.read(from: owner, named: ManagedName(owner[keyPath: storage].name)) }
         @inlinable
-        set { newValue.write(to: owner, owner.property(owner[keyPath: storage].name)) }
+        set { newValue.write(to: owner, named: ManagedName(owner[keyPath: storage].name)) }
     }
 }
 
 /// A type that ``Managed`` can expose.
 public protocol ManagedValue {
-    /// Reads the property of an object.
-    static func read(from object: ManagedObject, _ property: CompiledProperty) -> Self
     /// Reads the property named by a ``Managed``.
-    ///
-    /// The default implementation looks the property up by name.
     static func read(from object: ManagedObject, named name: ManagedName) -> Self
-    /// Writes the property of an object.
-    func write(to object: ManagedObject, _ property: CompiledProperty)
+    /// Writes the property named by a ``Managed``.
+    func write(to object: ManagedObject, named name: ManagedName)
 }
 
 /// A type that ``Managed`` can expose as an optional.
 public protocol OptionalManagedValue {
-    /// Reads the property of an object; returns nil if it has no value.
-    static func readOptional(from object: ManagedObject, _ property: CompiledProperty) -> Self?
     /// Reads the property named by a ``Managed``; returns nil if it has no value.
-    ///
-    /// The default implementation looks the property up by name.
     static func readOptional(from object: ManagedObject, named name: ManagedName) -> Self?
-    /// Writes the property of an object.
-    static func writeOptional(
-        _ value: Self?, to object: ManagedObject, _ property: CompiledProperty)
-}
-
-extension ManagedValue {
-    /// Reads the property named by a ``Managed``.
-    @inlinable
-    public static func read(from object: ManagedObject, named name: ManagedName) -> Self {
-        read(from: object, object.property(name))
-    }
-}
-
-extension OptionalManagedValue {
-    /// Reads the property named by a ``Managed``; returns nil if it has no value.
-    @inlinable
-    public static func readOptional(from object: ManagedObject, named name: ManagedName) -> Self? {
-        readOptional(from: object, object.property(name))
-    }
+    /// Writes the property named by a ``Managed``.
+    static func writeOptional(_ value: Self?, to object: ManagedObject, named name: ManagedName)
 }
 
 extension Optional: ManagedValue where Wrapped: OptionalManagedValue {
-    /// Reads the property of an object.
-    @inlinable
-    public static func read(
-        from object: ManagedObject, _ property: CompiledProperty
-    ) -> Wrapped? {
-        Wrapped.readOptional(from: object, property)
-    }
-
     /// Reads the property named by a ``Managed``.
     @inlinable
     public static func read(from object: ManagedObject, named name: ManagedName) -> Wrapped? {
         Wrapped.readOptional(from: object, named: name)
     }
 
-    /// Writes the property of an object.
-    public func write(to object: ManagedObject, _ property: CompiledProperty) {
-        Wrapped.writeOptional(self, to: object, property)
+    /// Writes the property named by a ``Managed``.
+    public func write(to object: ManagedObject, named name: ManagedName) {
+        Wrapped.writeOptional(self, to: object, named: name)
     }
 }
 
 extension ManagedObject: OptionalManagedValue {
     /// Returns the target of a to-one relationship.
     public static func readOptional(
-        from object: ManagedObject, _ property: CompiledProperty
+        from object: ManagedObject, named name: ManagedName
     ) -> Self? {
-        guard let target = object.object(property) else { return object.probe?.next(Self.self) }
+        guard let target = object.object(object.property(name)) else {
+            return object.probe?.next(Self.self)
+        }
         return target as? Self
     }
 
     /// Sets the target of a to-one relationship.
     public static func writeOptional(
-        _ value: ManagedObject?, to object: ManagedObject, _ property: CompiledProperty
+        _ value: ManagedObject?, to object: ManagedObject, named name: ManagedName
     ) {
-        object.setObject(value, for: property.name)
+        object.setObject(value, for: object.property(name).name)
     }
 }
 
 extension Set: ManagedValue where Element: ManagedObject {
     /// Returns the targets of a to-many relationship.
     public static func read(
-        from object: ManagedObject, _ property: CompiledProperty
+        from object: ManagedObject, named name: ManagedName
     ) -> Set<Element> {
-        Set(object.objects(property.name).compactMap { $0 as? Element })
+        Set(object.objects(object.property(name).name).compactMap { $0 as? Element })
     }
 
     /// Replaces the targets of a to-many relationship.
-    public func write(to object: ManagedObject, _ property: CompiledProperty) {
-        let before = Set.read(from: object, property)
-        for member in before.subtracting(self) { object.remove(member, from: property.name) }
-        for member in subtracting(before) { object.add(member, to: property.name) }
+    public func write(to object: ManagedObject, named name: ManagedName) {
+        let before = Set.read(from: object, named: name)
+        let relationship = object.property(name).name
+        for member in before.subtracting(self) { object.remove(member, from: relationship) }
+        for member in subtracting(before) { object.add(member, to: relationship) }
     }
 }
 
 extension Array: ManagedValue where Element: ManagedObject {
     /// Returns the targets of an ordered to-many relationship, in order.
-    public static func read(from object: ManagedObject, _ property: CompiledProperty) -> [Element] {
-        object.orderedObjects(property.name).compactMap { $0 as? Element }
+    public static func read(from object: ManagedObject, named name: ManagedName) -> [Element] {
+        object.orderedObjects(object.property(name).name).compactMap { $0 as? Element }
     }
 
     /// Replaces the targets of an ordered to-many relationship.
     ///
     /// See ``ManagedObject/setOrderedObjects(_:for:)``.
-    public func write(to object: ManagedObject, _ property: CompiledProperty) {
-        object.setOrderedObjects(self, for: property.name)
+    public func write(to object: ManagedObject, named name: ManagedName) {
+        object.setOrderedObjects(self, for: object.property(name).name)
     }
 }

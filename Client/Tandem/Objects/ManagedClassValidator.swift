@@ -74,14 +74,14 @@ protocol ManagedDeclaration {
     var name: String { get }
     var type: Any.Type { get }
     /// Reads an object's value of the property.
-    func read(from object: ManagedObject, _ property: CompiledProperty) -> Any
+    func read(from object: ManagedObject) -> Any
 }
 
 extension Managed: ManagedDeclaration {
     var type: Any.Type { Value.self }
 
-    func read(from object: ManagedObject, _ property: CompiledProperty) -> Any {
-        Value.read(from: object, property)
+    func read(from object: ManagedObject) -> Any {
+        Value.read(from: object, named: ManagedName(name))
     }
 }
 

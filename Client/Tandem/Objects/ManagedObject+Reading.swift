@@ -40,6 +40,10 @@ extension ManagedObject {
         return String(attribute: self[property(name)])
     }
 
+    /// Returns the value of an attribute, or null if it has none.
+    @usableFromInline
+    func value(_ name: ManagedName) -> Value { self[property(name)] }
+
     /// Reads a property from the row in place.
     ///
     /// Returns nil if that is not possible, and a wrapped nil if the property has no value.

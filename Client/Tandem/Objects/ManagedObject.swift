@@ -42,7 +42,7 @@ open class ManagedObject: Observable {
     public var entityName: String { record.entity.name }
 
     /// The object's own entity.
-    public var entity: CompiledEntity { record.entity }
+    package var entity: CompiledEntity { record.entity }
 
     /// Whether the object is new and not in the store.
     public var isInserted: Bool { state.isInserted }
@@ -104,10 +104,9 @@ open class ManagedObject: Observable {
     ///
     /// Reading may block to load a fault, or a string or data value that is too long for a row. If
     /// that fails, the value is null, and the context's ``ManagedObjectContext/faultFailure``
-    /// contains the error. Setting traps for an unknown property or a value of the wrong type:
-    /// check untrusted values with ``CompiledProperty/accepts(_:)``. It also traps if the edit
-    /// would be lost: if the object was deleted, in this context or by others, or if its context
-    /// was released.
+    /// contains the error. Setting traps for an unknown property or a value of the wrong type. It
+    /// also traps if the edit would be lost: if the object was deleted, in this context or by
+    /// others, or if its context was released.
     public subscript(property: String) -> Value {
         get { self[record.entity.declared(property)] }
         set { self[record.entity.declared(property)] = newValue }
@@ -116,7 +115,7 @@ open class ManagedObject: Observable {
     /// The value of a property of the object's own entity, without a lookup by name.
     ///
     /// Otherwise like the subscript by name. Traps for a property of a different entity.
-    public subscript(property: CompiledProperty) -> Value {
+    package subscript(property: CompiledProperty) -> Value {
         get {
             let value = storedValue(slot(property))
             guard let blob = value.outside, let context = managedObjectContext else { return value }
@@ -133,11 +132,6 @@ open class ManagedObject: Observable {
     }
 
     /// Returns the property that the source code names; traps if the entity lacks it.
-    @usableFromInline
-    func property(_ name: String) -> CompiledProperty { property(ManagedName(name)) }
-
-    /// Returns the property that the source code names; traps if the entity lacks it.
-    @usableFromInline
     func property(_ name: ManagedName) -> CompiledProperty {
         properties.property(name, of: record.entity)
     }
@@ -281,14 +275,9 @@ open class ManagedObject: Observable {
     /// context.
     @usableFromInline
     func substitute(for name: ManagedName, _ type: any AttributeConvertible.Type) -> Value? {
-        managedObjectContext == nil ? nil : substitute(for: property(name).name, type)
-    }
-
-    /// Returns the default for a stored value that the property's type can't represent.
-    @usableFromInline
-    func substitute(for name: String, _ type: any AttributeConvertible.Type) -> Value? {
+        guard let context = managedObjectContext else { return nil }
         // Reading the value may have replaced the model.
-        guard let context = managedObjectContext, let slot = record.entity.slot(of: name),
+        guard let slot = record.entity.slot(of: property(name).name),
             let value = record.committedValue(slot), !value.isNull, record.value(slot) == value,
             value.outside.map({ context.loader.cachedContent(of: $0) != nil }) ?? true
         else { return nil }

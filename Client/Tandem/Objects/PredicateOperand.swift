@@ -6,40 +6,58 @@ public import TandemQuery
 ///
 /// Values of attributes, objects, object ids, and optionals and arrays of these are operands.
 public protocol PredicateOperand {
+    /// The value as an argument of a predicate's text.
+    var predicateOperand: PredicateArgument { get }
+}
+
+extension PredicateOperand {
     /// The value as an expression of a predicate.
-    var predicateOperand: QueryExpression { get }
+    var expression: QueryExpression { QueryExpression(predicateOperand) }
 }
 
 extension AttributeConvertible {
-    /// The value as an expression of a predicate.
-    public var predicateOperand: QueryExpression { .constant(attributeValue) }
+    /// The value as an argument of a predicate's text.
+    public var predicateOperand: PredicateArgument { .value(attributeValue) }
 }
 
 extension URL: PredicateOperand {
-    /// The value as an expression of a predicate.
-    public var predicateOperand: QueryExpression { .constant(.url(absoluteString)) }
+    /// The value as an argument of a predicate's text.
+    public var predicateOperand: PredicateArgument { .value(.url(absoluteString)) }
 }
 
 extension ObjectID: PredicateOperand {
-    /// The object with this id as an expression of a predicate.
-    public var predicateOperand: QueryExpression { .object(self) }
+    /// The object with this id as an argument of a predicate's text.
+    public var predicateOperand: PredicateArgument { .object(self) }
 }
 
 extension ManagedObject: PredicateOperand {
-    /// The object as an expression of a predicate.
-    public var predicateOperand: QueryExpression { .object(id) }
+    /// The object as an argument of a predicate's text.
+    public var predicateOperand: PredicateArgument { .object(id) }
 }
 
 extension Optional: PredicateOperand where Wrapped: PredicateOperand {
-    /// The value, or null for nil, as an expression of a predicate.
-    public var predicateOperand: QueryExpression {
-        map(\.predicateOperand) ?? .constant(.null)
+    /// The value, or null for nil, as an argument of a predicate's text.
+    public var predicateOperand: PredicateArgument {
+        map(\.predicateOperand) ?? .value(.null)
     }
 }
 
 extension Array: PredicateOperand where Element: PredicateOperand {
     /// The values as a list, for `IN %@` and `BETWEEN %@`.
-    public var predicateOperand: QueryExpression { .list(map(\.predicateOperand)) }
+    public var predicateOperand: PredicateArgument { .list(map(\.predicateOperand)) }
+}
+
+extension QueryExpression {
+    /// Creates the expression for a value, an object, a list or the property with a name.
+    init(_ argument: PredicateArgument) {
+        switch argument {
+        case .value(let value): self = .constant(value)
+        case .object(let id): self = .object(id)
+        case .list(let elements): self = .list(elements.map { QueryExpression($0) })
+        case .keyPath(let text):
+            self = .keyPath(text.split(separator: ".").map(String.init))
+        }
+    }
 }
 
 /// Creates expressions for values whose types are known only at run time.
@@ -52,7 +70,7 @@ enum AnyOperand {
         case let optional as any OptionalOperand:
             guard let wrapped = optional.wrappedOperand else { return .constant(.null) }
             return expression(of: wrapped)
-        case let operand as any PredicateOperand: return operand.predicateOperand
+        case let operand as any PredicateOperand: return operand.expression
         case let value as Value: return .constant(value)
         case let number as any BinaryInteger:
             return Int64(exactly: number).map { .constant(.int($0)) }

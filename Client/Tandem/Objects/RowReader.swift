@@ -178,8 +178,7 @@ extension RowReader {
         case .some(.some(let content)): return content
         case .some(.none): return .zero
         case .none:
-            let object = end.source.object
-            return Content.read(from: object, object.property(end.name))
+            return end.withName { Content.read(from: end.source.object, named: $0) }
         }
     }
 
@@ -191,14 +190,12 @@ extension RowReader {
         if case .some(let content) = Content.inPlace(RowAttribute(end.source, end.key)) {
             return content
         }
-        let object = end.source.object
-        return Content.readOptional(from: object, object.property(end.name))
+        return end.withName { Content.readOptional(from: end.source.object, named: $0) }
     }
 
     private func readURL(_ attribute: KeyPath<Object, URL?>) -> URL? {
         guard let end = end(of: attribute) else { return nil }
-        let object = end.source.object
-        return URL.readOptional(from: object, object.property(end.name))
+        return end.withName { URL.readOptional(from: end.source.object, named: $0) }
     }
 
     @usableFromInline

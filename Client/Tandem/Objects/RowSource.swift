@@ -113,6 +113,11 @@ enum RowSource {
         let isOptional: Bool
         /// The key under which the property is cached.
         let key: ManagedName
+
+        /// Calls `body` with the property's name, which is retained meanwhile.
+        func withName<Result>(_ body: (ManagedName) -> Result) -> Result {
+            withExtendedLifetime(name) { body(ManagedName(name)) }
+        }
     }
 
     /// Caches and returns the last property of a key path, so that it can be read in place.

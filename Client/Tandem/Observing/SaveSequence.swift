@@ -12,9 +12,6 @@ public import TandemQuery
 /// `unknownEntity`, `unknownProperty` or `invalidPredicate` at the first save whose model does not
 /// fit the filter. Saves are never skipped silently.
 public struct SaveSequence: AsyncSequence, Sendable {
-    /// The payload of a save.
-    public typealias Element = SavePayload
-
     let listen: @Sendable () -> PayloadHub.Saves
     let filter: SaveFilter
 

@@ -8,33 +8,33 @@ enum MemberCondition {
     /// Returns a predicate that is true if the condition on a variable holds for at least one
     /// member.
     static func any(
-        _ members: QueryExpression, _ variable: String, in condition: ObjectPredicate
-    ) -> ObjectPredicate {
+        _ members: QueryExpression, _ variable: String, in condition: PredicateTree
+    ) -> PredicateTree {
         quantified(members, variable, condition, .any)
             ?? count(members, variable, condition, .greater)
     }
 
     /// Returns a predicate that is true if the condition on a variable holds for all members.
     static func all(
-        _ members: QueryExpression, _ variable: String, in condition: ObjectPredicate
-    ) -> ObjectPredicate {
+        _ members: QueryExpression, _ variable: String, in condition: PredicateTree
+    ) -> PredicateTree {
         quantified(members, variable, condition, .all)
             ?? count(members, variable, .not(condition), .equal)
     }
 
     private static func count(
-        _ members: QueryExpression, _ variable: String, _ condition: ObjectPredicate,
+        _ members: QueryExpression, _ variable: String, _ condition: PredicateTree,
         _ op: Comparison.Operator
-    ) -> ObjectPredicate {
+    ) -> PredicateTree {
         let found = QueryExpression.subquery(of: members, variable: variable, where: condition)
         let count = QueryExpression.aggregate(.count, of: found, path: [])
         return .comparison(Comparison(count, op, .constant(.int(0))))
     }
 
     private static func quantified(
-        _ members: QueryExpression, _ variable: String, _ condition: ObjectPredicate,
+        _ members: QueryExpression, _ variable: String, _ condition: PredicateTree,
         _ quantifier: Comparison.Quantifier
-    ) -> ObjectPredicate? {
+    ) -> PredicateTree? {
         guard case .comparison(var comparison) = condition, comparison.quantifier == .direct,
             case .variable(variable, let path) = comparison.left, !path.isEmpty,
             comparison.right.isConstant,
@@ -57,9 +57,9 @@ extension QueryExpression {
     }
 }
 
-extension ObjectPredicate {
+extension PredicateTree {
     /// Returns the condition rewritten to apply to the object bound to a variable.
-    func of(_ variable: String) -> ObjectPredicate {
+    func of(_ variable: String) -> PredicateTree {
         switch self {
         case .constant: return self
         case .and(let parts): return .and(parts.map { $0.of(variable) })

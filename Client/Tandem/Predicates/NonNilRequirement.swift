@@ -25,12 +25,12 @@ struct NonNilRequirement {
     }
 
     /// Returns the condition that all required values are present and a condition holds.
-    func and(_ condition: ObjectPredicate) -> ObjectPredicate {
+    func and(_ condition: PredicateTree) -> PredicateTree {
         values.isEmpty ? condition : .and(values.map { .present($0) } + [condition])
     }
 
     /// The condition that at least one required value is nil.
-    var fails: ObjectPredicate {
+    var fails: PredicateTree {
         switch values.count {
         case 0: .constant(false)
         case 1: .absent(values[0])
@@ -77,23 +77,23 @@ extension QueryExpression {
     }
 }
 
-extension ObjectPredicate {
+extension PredicateTree {
     /// Returns the condition that the expression is not nil.
-    static func present(_ expression: QueryExpression) -> ObjectPredicate {
+    static func present(_ expression: QueryExpression) -> PredicateTree {
         if expression.isNeverNil { return .constant(true) }
         return .comparison(Comparison(expression, .notEqual, .constant(.null)))
     }
 
     /// Returns the condition that the expression is nil.
-    static func absent(_ expression: QueryExpression) -> ObjectPredicate {
+    static func absent(_ expression: QueryExpression) -> PredicateTree {
         if expression.isNeverNil { return .constant(false) }
         return .comparison(Comparison(expression, .equal, .constant(.null)))
     }
 
     /// Returns a choice: `condition` if all required values are present, `other` if not.
     static func choice(
-        _ needed: NonNilRequirement, _ condition: ObjectPredicate, _ other: ObjectPredicate
-    ) -> ObjectPredicate {
+        _ needed: NonNilRequirement, _ condition: PredicateTree, _ other: PredicateTree
+    ) -> PredicateTree {
         switch (condition, other) {
         case (_, .constant(false)): needed.and(condition)
         case (.constant(false), .constant(true)): needed.fails
@@ -105,9 +105,9 @@ extension ObjectPredicate {
     /// Returns a condition on a value or its replacement, or `whenNil` if neither applies.
     static func either(
         _ value: QueryExpression, _ fallback: Fallback?,
-        whenNil: ObjectPredicate = .constant(false),
-        _ condition: (QueryExpression) -> ObjectPredicate
-    ) -> ObjectPredicate {
+        whenNil: PredicateTree = .constant(false),
+        _ condition: (QueryExpression) -> PredicateTree
+    ) -> PredicateTree {
         guard let fallback else { return condition(value) }
         return choice(fallback.needed, condition(value), fallback.value.map(condition) ?? whenNil)
     }

@@ -53,15 +53,15 @@ extension PredicateExpressions.SequenceContains: TranslatedExpression {
     }
 }
 
-extension ObjectPredicate {
+extension PredicateTree {
     /// Returns the condition that a list contains a value.
     ///
     /// A Swift list may contain nil, but `IN` never matches null.
     fileprivate static func isMember(
         _ value: QueryExpression, of list: [QueryExpression]
-    ) -> ObjectPredicate {
+    ) -> PredicateTree {
         let elements = list.filter { $0 != .constant(.null) }
-        let isElement = ObjectPredicate.comparison(Comparison(value, .in, .list(elements)))
+        let isElement = PredicateTree.comparison(Comparison(value, .in, .list(elements)))
         return elements.count == list.count ? isElement : .or([isElement, .absent(value)])
     }
 }
@@ -109,14 +109,14 @@ struct ValueRange {
     var isClosed: Bool
 
     /// Returns the condition that a value is in the range.
-    func contains(_ value: QueryExpression) -> ObjectPredicate {
+    func contains(_ value: QueryExpression) -> PredicateTree {
         if let lower, let upper, isClosed {
             return .comparison(Comparison(value, .between, .list([lower, upper])))
         }
         let parts = [
             lower.map { Comparison(value, .greaterOrEqual, $0) },
             upper.map { Comparison(value, isClosed ? .lessOrEqual : .less, $0) },
-        ].compactMap { $0.map { ObjectPredicate.comparison($0) } }
+        ].compactMap { $0.map { PredicateTree.comparison($0) } }
         return parts.count == 1 ? parts[0] : .and(parts)
     }
 }

@@ -71,10 +71,10 @@ extension PredicateExpressions.Comparison: TranslatedExpression {
 extension PredicateTranslation {
     fileprivate mutating func compare(
         _ left: Any, _ op: Comparison.Operator, _ right: Any
-    ) throws(TandemError) -> ObjectPredicate {
+    ) throws(TandemError) -> PredicateTree {
         switch (try translate(left), try translate(right)) {
         case (.value(let one, let first), .value(let two, let second)):
-            let whenNil = ObjectPredicate.either(
+            let whenNil = PredicateTree.either(
                 two, second, whenNil: .constant(op == .equal)
             ) { .compared(toNil: $0, op) }
             return .either(one, first, whenNil: whenNil) { one in
@@ -93,7 +93,7 @@ extension PredicateTranslation {
     /// Returns the comparison of a condition with true, false or nil.
     private static func compare(
         _ part: Translation, _ op: Comparison.Operator, _ wanted: Value, _ node: Any
-    ) throws(TandemError) -> ObjectPredicate {
+    ) throws(TandemError) -> PredicateTree {
         guard op == .equal || op == .notEqual else { throw unknown(node) }
         switch (part, wanted) {
         case (.predicate(let condition), .bool(let wanted)):
@@ -111,11 +111,11 @@ extension PredicateTranslation {
     }
 }
 
-extension ObjectPredicate {
+extension PredicateTree {
     /// Returns the comparison of a value with nil.
     fileprivate static func compared(
         toNil value: QueryExpression, _ op: Comparison.Operator
-    ) -> ObjectPredicate {
+    ) -> PredicateTree {
         switch op {
         case .equal: .absent(value)
         case .notEqual: .present(value)

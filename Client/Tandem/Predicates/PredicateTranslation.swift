@@ -1,24 +1,10 @@
-public import FoundationEssentials
-public import TandemModel
-public import TandemQuery
+package import FoundationEssentials
+package import TandemModel
+package import TandemQuery
 
 extension ObjectPredicate {
-    /// Translates a Foundation predicate by traversing its expression tree.
-    ///
-    /// - Objects, ``Managed`` properties, `id` and captured values may be compared, used in
-    ///   arithmetic, and looked up in lists and ranges.
-    /// - Strings support `contains` and `starts(with:)`.
-    /// - To-many relationships support `contains`, `allSatisfy`, `filter`, `count` and `isEmpty`.
-    /// - Optionals support `?.`, `??`, `!` and `if let`. Nil has Swift's semantics: an optional
-    ///   chain that ends early equals nil and nothing else.
-    ///
-    /// Any other expression throws `invalidPredicate` with its name, and a key path to any other
-    /// property throws `usage`. The predicate is not evaluated, and no object is read. Cost: a few
-    /// tens of microseconds for the first use of a key path.
-    ///
-    ///     let predicate = try ObjectPredicate(
-    ///         #Predicate<Team> { $0.wins > 3 && $0.players.contains { $0.goals > 5 } })
-    public init<each Input>(_ predicate: Predicate<repeat each Input>) throws(TandemError) {
+    /// Translates a Foundation predicate; see ``Foundation/Predicate/objectPredicate``.
+    package init<each Input>(_ predicate: Predicate<repeat each Input>) throws(TandemError) {
         var translation = PredicateTranslation()
         for variable in repeat each predicate.variable {
             guard translation.variables.isEmpty else {
@@ -27,7 +13,7 @@ extension ObjectPredicate {
             }
             translation.variables[variable.key] = .selfObject
         }
-        self = try translation.predicate(predicate.expression)
+        self.init(try translation.predicate(predicate.expression))
     }
 }
 
@@ -36,9 +22,9 @@ struct PredicateTranslation {
     /// The translation of a node of the tree.
     enum Translation {
         /// A condition.
-        case predicate(ObjectPredicate)
+        case predicate(PredicateTree)
         /// A condition on an optional; it is nil if the required values are not all present.
-        case optionalPredicate(ObjectPredicate, NonNilRequirement)
+        case optionalPredicate(PredicateTree, NonNilRequirement)
         /// A value, with its fallback if required values are nil.
         case value(QueryExpression, or: Fallback?)
         /// All or some of the targets of a to-many relationship.
@@ -67,7 +53,7 @@ struct PredicateTranslation {
     }
 
     /// Translates a node that must be a condition.
-    mutating func predicate(_ node: Any) throws(TandemError) -> ObjectPredicate {
+    mutating func predicate(_ node: Any) throws(TandemError) -> PredicateTree {
         switch try translate(node) {
         case .predicate(let predicate): return predicate
         case .optionalPredicate(let predicate, let needed): return needed.and(predicate)
@@ -101,7 +87,7 @@ struct PredicateTranslation {
     /// Returns the condition with the name of the element's variable.
     mutating func condition(
         _ node: Any, on variable: PredicateExpressions.VariableID
-    ) throws(TandemError) -> (variable: String, condition: ObjectPredicate) {
+    ) throws(TandemError) -> (variable: String, condition: PredicateTree) {
         elements += 1
         let name = "x\(elements)"
         variables[variable] = .variable(name, path: [])

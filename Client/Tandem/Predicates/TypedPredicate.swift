@@ -13,12 +13,17 @@ public import TandemQuery
 /// `?` (`\Player.team?.name`), and may end in `id`. For any other key path, using the predicate
 /// throws `usage`.
 public struct TypedPredicate<Object: ManagedObject>: Sendable {
-    private let result: Result<ObjectPredicate, TandemError>
+    private let result: Result<PredicateTree, TandemError>
 
     /// The predicate without the class.
     ///
     /// Throws `usage` for a key path that names no property.
     public var objectPredicate: ObjectPredicate {
+        get throws(TandemError) { ObjectPredicate(try tree) }
+    }
+
+    /// The parts of the predicate; throws the errors of ``objectPredicate``.
+    var tree: PredicateTree {
         get throws(TandemError) { try result.get() }
     }
 
@@ -27,17 +32,17 @@ public struct TypedPredicate<Object: ManagedObject>: Sendable {
     public init<Condition: PredicateSource>(
         _ condition: Condition
     ) where Condition.Evaluation == (Object) throws -> Bool {
-        self.init { () throws(TandemError) in try condition.objectPredicate }
+        self.init { () throws(TandemError) in try condition.objectPredicate.tree }
     }
 
-    init(_ make: () throws(TandemError) -> ObjectPredicate) {
+    init(_ make: () throws(TandemError) -> PredicateTree) {
         result = Result(catching: make)
     }
 
     /// Creates a comparison of the value at a key path with an expression.
     init<Value>(
         _ keyPath: KeyPath<Object, Value>, _ op: Comparison.Operator, _ right: QueryExpression,
-        _ options: Comparison.Options = []
+        _ options: ComparisonOptions = []
     ) {
         self.init { () throws(TandemError) in
             let left = QueryExpression(try KeyPathRecorder.path(of: keyPath))
@@ -48,20 +53,20 @@ public struct TypedPredicate<Object: ManagedObject>: Sendable {
     /// Matches if both predicates match.
     public static func && (a: TypedPredicate, b: TypedPredicate) -> TypedPredicate {
         TypedPredicate { () throws(TandemError) in
-            .and([try a.objectPredicate, try b.objectPredicate])
+            .and([try a.tree, try b.tree])
         }
     }
 
     /// Matches if at least one of the predicates matches.
     public static func || (a: TypedPredicate, b: TypedPredicate) -> TypedPredicate {
         TypedPredicate { () throws(TandemError) in
-            .or([try a.objectPredicate, try b.objectPredicate])
+            .or([try a.tree, try b.tree])
         }
     }
 
     /// Matches if the predicate does not match.
     public static prefix func ! (part: TypedPredicate) -> TypedPredicate {
-        TypedPredicate { () throws(TandemError) in .not(try part.objectPredicate) }
+        TypedPredicate { () throws(TandemError) in .not(try part.tree) }
     }
 }
 

@@ -13,7 +13,7 @@ public import TandemQuery
 /// all values. Ties are broken by the object number, ascending.
 public struct SortKey<Object: ManagedObject>: Hashable, Sendable {
     /// The comparison of two values.
-    public typealias Selector = SortComponent.Selector
+    public typealias Selector = SortSelector
 
     /// A description of the text that ``init(_:)`` accepts, for error messages.
     package static var form: String { SortComponent.form }

@@ -17,7 +17,7 @@ public struct ChangeCause: Hashable, Sendable {
     public var keyPaths: [String]
 
     /// Creates a cause with the given names.
-    public init(properties: [String] = [], keyPaths: [String] = []) {
+    package init(properties: [String] = [], keyPaths: [String] = []) {
         self.properties = properties
         self.keyPaths = keyPaths
     }

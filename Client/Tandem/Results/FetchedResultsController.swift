@@ -172,12 +172,12 @@ public final class FetchedResultsController<Object: ManagedObject> {
     /// Delegates are not notified, except a ``FetchedResultsSnapshotDelegate``. One answer suffices
     /// even while others save, because the context merges up to that answer's position. A list that
     /// is sent in chunks is built as the chunks arrive. If the connection is lost during the
-    /// answer, the request is repeated (``ClientLimits/requestAttempts``).
+    /// answer, the request is repeated, at most five times.
     ///
     /// Throws `noSortDescriptors`, `unknownEntity`, `unknownProperty`, `invalidPredicate`,
     /// `outOfOrderSection`, `disconnected`, `limitExceeded`, or `timeout` if the list could not be
-    /// fetched in ``ClientLimits/readAttempts`` attempts. After an error, the previous list stays
-    /// and continues to be updated.
+    /// fetched in eight attempts. After an error, the previous list stays and continues to be
+    /// updated.
     public func performFetch() throws {
         defer { follower.endOpening() }
         try follower.source.blocking { try await open($0) }

@@ -10,7 +10,7 @@ public struct FetchedResultsSnapshot: Hashable, Sendable {
     public var isFirstLoad: Bool
 
     /// Creates a snapshot of the given sections.
-    public init(
+    package init(
         sections: [FetchedResultsSection], reloaded: [ObjectID] = [], isFirstLoad: Bool = false
     ) {
         self.sections = sections

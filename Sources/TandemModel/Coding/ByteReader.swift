@@ -1,5 +1,5 @@
 /// A decoding error, with a description of the expected content and its offset.
-public struct CodingError: Error, Hashable, Sendable, CustomStringConvertible {
+@usableFromInline package struct CodingError: Error, Hashable, Sendable, CustomStringConvertible {
     /// A description of the expected content.
     package var expected: String
     /// The offset in the byte string that was being decoded.
@@ -12,7 +12,9 @@ public struct CodingError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 
     /// One line for a log.
-    public var description: String { "damaged bytes at offset \(offset): expected \(expected)" }
+    @usableFromInline package var description: String {
+        "damaged bytes at offset \(offset): expected \(expected)"
+    }
 }
 
 /// A reader of bytes written by ``ByteWriter``, which never reads beyond the end and never traps on

@@ -1,5 +1,5 @@
 /// The random 128-bit identifier of a log, generated when a store is created.
-public struct LogID: Hashable, Sendable, LosslessStringConvertible {
+@usableFromInline package struct LogID: Hashable, Sendable, LosslessStringConvertible {
     /// The first eight bytes, as a big-endian number.
     package let high: UInt64
     /// The last eight bytes, as a big-endian number.
@@ -12,7 +12,7 @@ public struct LogID: Hashable, Sendable, LosslessStringConvertible {
     }
 
     /// Parses 32 hexadecimal digits, with or without the dashes of a UUID.
-    public init?(_ description: String) {
+    @usableFromInline package init?(_ description: String) {
         let digits = description.filter { $0 != "-" }
         guard digits.utf8.count == 32, let high = UInt64(digits.prefix(16), radix: 16),
             let low = UInt64(digits.suffix(16), radix: 16)
@@ -21,7 +21,7 @@ public struct LogID: Hashable, Sendable, LosslessStringConvertible {
     }
 
     /// The printed form, a UUID in lower case.
-    public var description: String {
+    @usableFromInline package var description: String {
         let text = LogID.hex(high) + LogID.hex(low)
         let cuts = [0, 8, 12, 16, 20, 32]
         let digits = Array(text)

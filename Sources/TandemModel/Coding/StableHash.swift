@@ -4,7 +4,7 @@
 /// implementation's `siphash.c` with `outlen` 16) under a fixed key. The hash identifies unique
 /// keys, models and saves. It does not protect against deliberate collisions, so code that finds
 /// something by its hash has to verify it.
-public struct StableHash: Hashable, Sendable, CustomStringConvertible {
+package struct StableHash: Hashable, Sendable, CustomStringConvertible {
     /// The first eight bytes of the digest, little-endian.
     package let first: UInt64
     /// The last eight bytes of the digest, little-endian.
@@ -19,7 +19,7 @@ public struct StableHash: Hashable, Sendable, CustomStringConvertible {
     /// Hashes bytes under Tandem's fixed key.
     ///
     /// Cost: about 1 ns per byte.
-    public init(_ bytes: [UInt8]) {
+    package init(_ bytes: [UInt8]) {
         self.init(bytes, key: (0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908))
     }
 
@@ -39,12 +39,12 @@ public struct StableHash: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The digest as 32 hexadecimal digits.
-    public var description: String {
+    package var description: String {
         LogID(high: first.byteSwapped, low: second.byteSwapped).description.filter { $0 != "-" }
     }
 
     /// Parses the printed form.
-    public init?(_ description: String) {
+    package init?(_ description: String) {
         guard let halves = LogID(description) else { return nil }
         self.init(first: halves.high.byteSwapped, second: halves.low.byteSwapped)
     }

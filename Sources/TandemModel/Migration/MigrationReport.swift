@@ -1,13 +1,15 @@
 /// The effect of a model change on the stored objects, determined before anything is written.
-public struct MigrationReport: Hashable, Sendable {
+///
+/// It prints with a line for each difference of the models and for each violated rule.
+public struct MigrationReport: Hashable, Sendable, CustomStringConvertible {
     /// One difference, and the number of objects and values that it affects.
-    public struct Item: Hashable, Sendable {
+    package struct Item: Hashable, Sendable {
         /// The difference.
-        public var difference: ModelDifference
+        package var difference: ModelDifference
         /// The number of affected objects.
-        public var objects: Int
+        package var objects: Int
         /// The number of lost values or, for a dropped entity, lost objects.
-        public var lost: Int
+        package var lost: Int
 
         /// Creates an item.
         package init(_ difference: ModelDifference, objects: Int = 0, lost: Int = 0) {
@@ -18,17 +20,17 @@ public struct MigrationReport: Hashable, Sendable {
     }
 
     /// A rule of the new model that stored objects violate.
-    public struct Problem: Hashable, Sendable, CustomStringConvertible {
+    package struct Problem: Hashable, Sendable, CustomStringConvertible {
         /// The entity that declares the rule.
-        public var entity: String
+        package var entity: String
         /// The property, or the properties of a uniqueness constraint.
-        public var property: String
+        package var property: String
         /// A message about the first violation.
-        public var message: String
+        package var message: String
         /// The number of objects that violate the rule.
-        public var count: Int
+        package var count: Int
         /// Some of these objects, at most ``MigrationReport/objectsNamed``.
-        public var objects: [ObjectID]
+        package var objects: [ObjectID]
 
         /// Creates a problem.
         package init(
@@ -43,7 +45,7 @@ public struct MigrationReport: Hashable, Sendable {
 
         /// The problem on one line, such as
         /// `Team.name: a value is required (3 objects: Team/1, Team/2, Team/3)`.
-        public var description: String {
+        package var description: String {
             let names = objects.map(\.description).joined(separator: ", ")
             let more = count > objects.count ? ", …" : ""
             return "\(entity).\(property): \(message) "
@@ -55,11 +57,11 @@ public struct MigrationReport: Hashable, Sendable {
     package static let objectsNamed = 10
 
     /// The differences, sorted by name.
-    public var items: [Item] = []
+    package var items: [Item] = []
     /// The new rules that stored objects violate; if there are any, the change is rejected.
-    public var problems: [Problem] = []
+    package var problems: [Problem] = []
     /// The number of objects that are rewritten.
-    public var rewritten = 0
+    public package(set) var rewritten = 0
 
     /// Creates an empty report.
     package init() {}
@@ -71,6 +73,17 @@ public struct MigrationReport: Hashable, Sendable {
 
     /// The total number of lost values and objects.
     public var lost: Int { items.reduce(0) { $0 + $1.lost } }
+
+    /// The differences with the number of objects that each affects, and the violated rules, in
+    /// lines such as `Team.wins: dropped (its values are lost), 7 objects, 7 lost`.
+    public var description: String {
+        let differences = items.map { item in
+            let objects = item.objects == 1 ? "1 object" : "\(item.objects) objects"
+            return "\(item.difference)" + (item.objects > 0 ? ", \(objects)" : "")
+                + (item.lost > 0 ? ", \(item.lost) lost" : "")
+        }
+        return (differences + problems.map(\.description)).joined(separator: "\n")
+    }
 }
 
 // MARK: JSON

@@ -54,7 +54,7 @@ public struct BlobReference: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The SHA-256 of the content, which is its key in the store.
-    public var hash: [UInt8] { Array(bytes[Self.prefixBytes..<(Self.prefixBytes + 32)]) }
+    package var hash: [UInt8] { Array(bytes[Self.prefixBytes..<(Self.prefixBytes + 32)]) }
 
     /// The length of the content in bytes.
     public var length: Int {

@@ -1,15 +1,15 @@
 /// The number of an object, unique in the store across all entities and never reused.
-public typealias ObjectNumber = UInt64
+@usableFromInline package typealias ObjectNumber = UInt64
 
 /// The number that identifies an entity in the rows, links and change sets of a store.
-public typealias EntityTag = UInt16
+@usableFromInline package typealias EntityTag = UInt16
 
 /// A reference to an object as rows and links store it: entity tag and number, 10 bytes.
 public struct ObjectReference: Hashable, Sendable, Comparable {
     /// The most derived entity of the object.
-    public var tag: EntityTag
+    @usableFromInline package var tag: EntityTag
     /// The object's number.
-    public var number: ObjectNumber
+    @usableFromInline package var number: ObjectNumber
 
     /// Creates a reference to object `number` of the entity `tag`.
     @inlinable
@@ -33,10 +33,10 @@ public struct ObjectID: Hashable, Sendable, Comparable, LosslessStringConvertibl
     /// The object's own, most derived entity.
     public let entity: String
     /// The object's number, unique in the store across all entities.
-    public let number: ObjectNumber
+    public let number: UInt64
 
     /// Creates the id of object `number` of `entity`.
-    public init(entity: String, number: ObjectNumber) {
+    public init(entity: String, number: UInt64) {
         self.entity = entity
         self.number = number
     }
@@ -65,9 +65,6 @@ public struct ObjectID: Hashable, Sendable, Comparable, LosslessStringConvertibl
 
     /// The printed form, `Team/33`.
     public var description: String { "\(entity)/\(number)" }
-
-    /// Returns the id as a URI, `tandem://STORE-UUID/Team/33`.
-    public func uriRepresentation(store: String) -> String { "tandem://\(store)/\(description)" }
 
     /// Compares by number, the tie-breaker of every order.
     public static func < (a: ObjectID, b: ObjectID) -> Bool { a.number < b.number }

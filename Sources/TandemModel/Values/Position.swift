@@ -10,11 +10,11 @@
 ///     try await other.reach(Position(argument)!)
 public struct Position: Hashable, Sendable, Comparable, LosslessStringConvertible {
     /// The log's random id.
-    public var log: LogID
+    @usableFromInline package var log: LogID
     /// The epoch, which increases when transactions that clients have seen may have been lost.
     ///
     /// Transactions can be lost in a restore or a recovery.
-    public var epoch: UInt32
+    @usableFromInline package var epoch: UInt32
     /// The number of the last transaction included; 0 means before the first.
     public var number: UInt64
 

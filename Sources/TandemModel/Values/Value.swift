@@ -62,7 +62,7 @@ public enum Value: Hashable, Sendable {
 
     /// The reference, or nil for any other value.
     @inlinable
-    public var reference: ObjectReference? {
+    package var reference: ObjectReference? {
         if case .reference(let reference) = self { reference } else { nil }
     }
 
@@ -121,7 +121,7 @@ public enum Value: Hashable, Sendable {
 
     /// The bytes by which data is compared: the content, or the reference if it is stored outside
     /// the row.
-    public var dataBytes: [UInt8]? {
+    package var dataBytes: [UInt8]? {
         switch inRow {
         case .data(let bytes): bytes
         case .blob(let reference): reference.bytes

@@ -60,7 +60,7 @@ package struct CompiledColumns: Sendable {
     private static func having(
         _ columns: FetchColumns, _ valueIndexes: [Int?], _ objects: CompiledRequest
     ) throws(TandemError) -> CompiledHaving? {
-        guard let predicate = columns.having else { return nil }
+        guard let predicate = columns.having?.tree else { return nil }
         guard columns.isGrouped else {
             throw misuse(
                 "a condition on groups needs groups; give columns to group by, or a predicate on objects"

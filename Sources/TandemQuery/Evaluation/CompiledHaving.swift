@@ -16,7 +16,7 @@ struct CompiledHaving: Sendable {
     /// Throws `invalidPredicate` for a name that is not a column, and all errors that
     /// ``CompiledRequest`` throws.
     init(
-        _ predicate: ObjectPredicate, _ columns: [FetchColumn], _ types: [OperandType]
+        _ predicate: PredicateTree, _ columns: [FetchColumn], _ types: [OperandType]
     ) throws(TandemError) {
         try PredicateLimits.check(predicate)
         let names = ColumnNames(columns)
@@ -49,7 +49,7 @@ private struct GroupForm: Sendable {
     private let columnIndexes: [(column: Int, type: AttributeType)]
 
     init(
-        _ predicate: ObjectPredicate, _ types: [AttributeType?], _ names: ColumnNames
+        _ predicate: PredicateTree, _ types: [AttributeType?], _ names: ColumnNames
     ) throws(TandemError) {
         let attributes = types.enumerated().compactMap { column, type in
             type.map { Attribute(names.name(of: column), $0) }
@@ -62,7 +62,7 @@ private struct GroupForm: Sendable {
             throw TandemError(.usage, "the condition on groups cannot be evaluated: \(error)")
         }
         request = try CompiledRequest(
-            FetchDescriptor(entity: "Group", predicate: predicate), in: model)
+            FetchDescriptor(entity: "Group", predicate: ObjectPredicate(predicate)), in: model)
         let columns = Dictionary(
             uniqueKeysWithValues: types.indices.map { (names.name(of: $0), $0) })
         columnIndexes = request.entity.properties.compactMap { property in
@@ -88,7 +88,7 @@ private struct ColumnNames {
 
     func name(of column: Int) -> String { "column_\(column)_" }
 
-    func renamed(_ predicate: ObjectPredicate) throws(TandemError) -> ObjectPredicate {
+    func renamed(_ predicate: PredicateTree) throws(TandemError) -> PredicateTree {
         switch predicate {
         case .constant: return predicate
         case .and(let parts): return .and(try renamed(parts))
@@ -101,8 +101,8 @@ private struct ColumnNames {
         }
     }
 
-    private func renamed(_ parts: [ObjectPredicate]) throws(TandemError) -> [ObjectPredicate] {
-        var result: [ObjectPredicate] = []
+    private func renamed(_ parts: [PredicateTree]) throws(TandemError) -> [PredicateTree] {
+        var result: [PredicateTree] = []
         for part in parts { result.append(try renamed(part)) }
         return result
     }

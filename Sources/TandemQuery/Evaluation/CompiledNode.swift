@@ -32,7 +32,7 @@ struct ComparisonNode: Sendable {
     var left: Operand
     var op: Comparison.Operator
     var right: Right
-    var options: Comparison.Options
+    var options: ComparisonOptions
     var quantifier: Comparison.Quantifier
     /// The slot, if the left side is a column of the object's own row.
     var ownSlot: Int?
@@ -66,7 +66,7 @@ enum Membership: Sendable {
     case values([Value])
 
     /// Creates the lookup in a list without nulls for values of a type.
-    init(_ values: [Value], _ type: OperandType, _ options: Comparison.Options) {
+    init(_ values: [Value], _ type: OperandType, _ options: ComparisonOptions) {
         let integers = values.compactMap { if case .int(let int) = $0 { int } else { nil } }
         if type.isText {
             self = .texts(Set(values.compactMap { $0.text.map { TextFolding.fold($0, options) } }))
@@ -82,7 +82,7 @@ enum Membership: Sendable {
         }
     }
 
-    func contains(_ value: Value, _ options: Comparison.Options) -> Bool {
+    func contains(_ value: Value, _ options: ComparisonOptions) -> Bool {
         switch (self, value) {
         case (.integers(let set), .int(let value)): set.contains(value)
         case (.objects(let set), .reference(let value)): set[value.number] != nil

@@ -48,13 +48,13 @@ extension CompiledRequest {
     /// The objects that a to-many relationship must contain, according to the top level of the
     /// predicate.
     package var requiredMembers: [RequiredMember] {
-        RequiredMember.members(of: request.predicate, entity, model)
+        RequiredMember.members(of: request.predicate?.tree, entity, model)
     }
 
     /// The conditions on related objects at the top level of the predicate, one or more per
     /// relationship.
     package var relatedConditions: [RelatedCondition] {
-        RelatedCondition.conditions(of: request.predicate, entity, model)
+        RelatedCondition.conditions(of: request.predicate?.tree, entity, model)
     }
 }
 

@@ -54,7 +54,7 @@ public import TandemModel
     /// Throws ``TandemError`` with `unknownEntity`, `unknownProperty`, `limitExceeded` or
     /// `invalidPredicate`. The code `invalidPredicate` is used for a to-many path without a
     /// quantifier, for types that can't be compared, and for an order or section through a to-many
-    /// relationship. The error's offset refers to the predicate's ``ObjectPredicate/format``.
+    /// relationship. The error's offset refers to the predicate's ``PredicateTree/format``.
     package init(
         _ request: FetchDescriptor, sectionKeyPath: String? = nil, refreshKeyPaths: [String] = [],
         in model: CompiledModel
@@ -68,7 +68,7 @@ public import TandemModel
         self.entity = entity
         var resolver = PathResolver(model, entity)
         var predicate: PredicateNode?
-        if let source = request.predicate {
+        if let source = request.predicate?.tree {
             var compiler = try PredicateCompiler(resolver, source)
             predicate = try compiler.compile(source)
             resolver = compiler.resolver

@@ -13,7 +13,7 @@ extension Evaluation {
     /// Compares two values, fetching texts stored outside the row; returns nil if the reader lacks
     /// one.
     func compare<R: GraphReader & ~Copyable>(
-        _ left: Value, _ op: Comparison.Operator, _ right: Value, _ options: Comparison.Options,
+        _ left: Value, _ op: Comparison.Operator, _ right: Value, _ options: ComparisonOptions,
         _ reader: borrowing R
     ) -> Bool? {
         if case .longText(let a) = left, case .longText(let b) = right, a == b || options.isEmpty {

@@ -116,7 +116,7 @@ struct Evaluation {
     }
 
     private func isMember<R: GraphReader & ~Copyable>(
-        _ value: Value, _ values: [Value], _ options: Comparison.Options, _ reader: borrowing R
+        _ value: Value, _ values: [Value], _ options: ComparisonOptions, _ reader: borrowing R
     ) -> Bool? {
         if value.isNull { return false }
         var isKnown = true
@@ -131,7 +131,7 @@ struct Evaluation {
     }
 
     static func compare(
-        _ left: Value, _ op: Comparison.Operator, _ right: Value, _ options: Comparison.Options
+        _ left: Value, _ op: Comparison.Operator, _ right: Value, _ options: ComparisonOptions
     ) -> Bool {
         if left.isNull || right.isNull {
             let areEqual = left.isNull == right.isNull

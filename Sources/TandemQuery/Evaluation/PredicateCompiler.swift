@@ -5,15 +5,15 @@ struct PredicateCompiler {
     var resolver: PathResolver
     let usage: ObservedPath.Usage = .predicate
     /// The whole predicate; its text is created only for the offset of an error.
-    private let whole: ObjectPredicate
+    private let whole: PredicateTree
 
-    init(_ resolver: PathResolver, _ predicate: ObjectPredicate) throws(TandemError) {
+    init(_ resolver: PathResolver, _ predicate: PredicateTree) throws(TandemError) {
         try PredicateLimits.check(predicate)
         self.resolver = resolver
         whole = predicate
     }
 
-    mutating func compile(_ predicate: ObjectPredicate) throws(TandemError) -> PredicateNode {
+    mutating func compile(_ predicate: PredicateTree) throws(TandemError) -> PredicateNode {
         switch predicate {
         case .constant(let value): return .constant(value)
         case .and(let parts): return .and(try compile(parts))
@@ -29,7 +29,7 @@ struct PredicateCompiler {
     }
 
     private mutating func compile(
-        _ parts: [ObjectPredicate]
+        _ parts: [PredicateTree]
     ) throws(TandemError) -> [PredicateNode] {
         var nodes: [PredicateNode] = []
         for part in parts { nodes.append(try compile(part)) }
@@ -38,7 +38,7 @@ struct PredicateCompiler {
 
     /// Returns the error with the comparison's text and its offset in the text of the whole
     /// predicate.
-    private func located(_ error: TandemError, _ predicate: ObjectPredicate) -> TandemError {
+    private func located(_ error: TandemError, _ predicate: PredicateTree) -> TandemError {
         guard error.code == .invalidPredicate, error.offset == nil else { return error }
         let part = Array(predicate.format.utf8)
         let text = Array(self.whole.format.utf8)

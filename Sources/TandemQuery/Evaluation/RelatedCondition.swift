@@ -20,7 +20,7 @@ package struct RelatedCondition: Sendable {
 
     /// Returns the conditions at the top level of a predicate, by slot.
     static func conditions(
-        of predicate: ObjectPredicate?, _ entity: CompiledEntity, _ model: CompiledModel
+        of predicate: PredicateTree?, _ entity: CompiledEntity, _ model: CompiledModel
     ) -> [RelatedCondition] {
         var one: [Int: [Comparison]] = [:]
         var result: [RelatedCondition] = []
@@ -56,12 +56,13 @@ package struct RelatedCondition: Sendable {
         return RelatedCondition(
             slot: property.slot, name: property.name, relationship: relationship,
             target: FetchDescriptor(
-                entity: destination.name, predicate: .and(rest.map { .comparison($0) })),
-            part: .and(parts.map { .comparison($0) }))
+                entity: destination.name,
+                predicate: ObjectPredicate(.and(rest.map { .comparison($0) }))),
+            part: ObjectPredicate(.and(parts.map { .comparison($0) })))
     }
 }
 
-extension ObjectPredicate {
+extension PredicateTree {
     /// The comparisons at the top level, all of which have to be true.
     var requiredComparisons: [Comparison] {
         switch self {

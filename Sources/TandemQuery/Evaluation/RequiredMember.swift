@@ -24,7 +24,7 @@ package struct RequiredMember: Sendable {
 
     /// Returns the members that the top level of a predicate requires.
     static func members(
-        of predicate: ObjectPredicate?, _ entity: CompiledEntity, _ model: CompiledModel
+        of predicate: PredicateTree?, _ entity: CompiledEntity, _ model: CompiledModel
     ) -> [RequiredMember] {
         (predicate?.requiredComparisons ?? []).compactMap { comparison in
             guard comparison.op == .equal, comparison.quantifier == .any,
@@ -34,7 +34,7 @@ package struct RequiredMember: Sendable {
             else { return nil }
             return RequiredMember(
                 name: names[0], relationship: relationship, object: object,
-                part: .comparison(comparison))
+                part: ObjectPredicate(.comparison(comparison)))
         }
     }
 }

@@ -2,161 +2,69 @@ public import TandemModel
 
 /// A condition on an object, the counterpart of Core Data's `NSPredicate`.
 ///
-/// Write a predicate as text (``init(format:arguments:)``) or build it from its parts. Logic is
-/// two-valued: nil `==` nil and nil `!=` a value are true, and every other comparison with nil is
-/// false. If a key path has no values, `ALL` and `NONE` are true, and `ANY` is false.
+/// Write a predicate as text (``init(format:arguments:)``), and combine predicates with `&&`, `||`
+/// and `!`. Logic is two-valued: nil `==` nil and nil `!=` a value are true, and every other
+/// comparison with nil is false. If a key path has no values, `ALL` and `NONE` are true, and `ANY`
+/// is false.
 ///
 ///     let predicate = try ObjectPredicate(
 ///         format: "wins > %d AND ANY players.name BEGINSWITH[c] %@",
 ///         arguments: [.value(.int(3)), .value(.string("al"))])
-public indirect enum ObjectPredicate: Hashable, Sendable {
-    /// Always true, or always false.
-    case constant(Bool)
-    /// True if all parts are true, or if there are none.
-    case and([ObjectPredicate])
-    /// True if at least one part is true.
-    case or([ObjectPredicate])
-    /// True if the part is false.
-    case not(ObjectPredicate)
-    /// A comparison of two expressions.
-    case comparison(Comparison)
+public struct ObjectPredicate: Hashable, Sendable {
+    /// The parts of the predicate.
+    package let tree: PredicateTree
 
-    /// The maximum nesting depth of a predicate.
-    package static let maximumDepth = 64
-    /// The maximum number of predicates, expressions and list elements in a predicate, in total.
-    package static let maximumNodes = 10_000
-}
+    /// Creates a predicate from its parts.
+    package init(_ tree: PredicateTree) { self.tree = tree }
 
-/// Two expressions and the operator between them.
-public struct Comparison: Hashable, Sendable {
-    /// The operator of a comparison.
-    public enum Operator: String, Hashable, Sendable, CaseIterable {
-        /// Both are nil, or equal.
-        case equal = "=="
-        /// Not ``equal``.
-        case notEqual = "!="
-        /// The left side is less than the right side.
-        case less = "<"
-        /// The left side is less than or equal to the right side.
-        case lessOrEqual = "<="
-        /// The left side is greater than the right side.
-        case greater = ">"
-        /// The left side is greater than or equal to the right side.
-        case greaterOrEqual = ">="
-        /// The left side is between the two elements of a list, inclusive.
-        case between = "BETWEEN"
-        /// The left side is in a list or collection.
-        case `in` = "IN"
-        /// The left side begins with the right side.
-        case beginsWith = "BEGINSWITH"
-        /// The left side, a text or collection, contains the right side.
-        case contains = "CONTAINS"
-        /// The left side ends with the right side.
-        case endsWith = "ENDSWITH"
-        /// The left side matches the right side, where `?` stands for one character and `*` for any
-        /// number.
-        case like = "LIKE"
-    }
-
-    /// The folding of texts before a comparison.
-    public struct Options: OptionSet, Hashable, Sendable {
-        /// The bits.
-        public let rawValue: UInt8
-        /// Creates options from their bits.
-        public init(rawValue: UInt8) { self.rawValue = rawValue }
-        /// Full Unicode case folding: `[c]`.
-        public static let caseInsensitive = Options(rawValue: 1)
-        /// Removal of diacritics: `[d]`.
-        public static let diacriticInsensitive = Options(rawValue: 2)
-    }
-
-    /// The quantifier over the values of a to-many key path on the left side.
-    public enum Quantifier: UInt8, Hashable, Sendable, CaseIterable {
-        /// No quantifier: the left side is a single value.
-        case direct
-        /// At least one value satisfies the comparison.
-        case any
-        /// All values satisfy the comparison.
-        case all
-        /// No value satisfies the comparison.
-        case none
-    }
-
-    /// The left side.
-    public var left: QueryExpression
-    /// The operator.
-    public var op: Operator
-    /// The right side.
-    public var right: QueryExpression
-    /// The folding of texts before the comparison.
-    public var options: Options
-    /// The quantifier of a to-many left side.
-    public var quantifier: Quantifier
-
-    /// Creates a comparison of two expressions.
-    public init(
-        _ left: QueryExpression, _ op: Operator, _ right: QueryExpression, options: Options = [],
-        quantifier: Quantifier = .direct
-    ) {
-        self.left = left
-        self.op = op
-        self.right = right
-        self.options = options
-        self.quantifier = quantifier
-    }
-}
-
-/// One side of a comparison.
-///
-/// The name differs from Foundation's `Expression`, so that both types can be used in a file.
-public indirect enum QueryExpression: Hashable, Sendable {
-    /// A value.
-    case constant(Value)
-    /// An object, resolved when the request is compiled.
-    case object(ObjectID)
-    /// A list, for `IN` and `BETWEEN`.
-    case list([QueryExpression])
-    /// The value of a key path from the object.
-    case keyPath([String])
-    /// The object itself: `SELF`.
-    case selfObject
-    /// The variable of a `SUBQUERY`, without `$`, or the value of a key path from it.
-    case variable(String, path: [String])
-    /// An aggregate, `collection.@sum.path`; the path of ``Aggregate/count`` is empty.
+    /// Parses a predicate's text, with `arguments` for `%@`, `%K`, `%d`, `%i`, `%u` and `%f` in
+    /// order.
     ///
-    /// With an empty key path as collection, it is an aggregate of a group, `@sum.path`, which is
-    /// only allowed in ``FetchColumns/having``.
-    case aggregate(Aggregate, of: QueryExpression, path: [String])
-    /// The objects of a collection that satisfy a predicate over the variable.
-    case subquery(of: QueryExpression, variable: String, where: ObjectPredicate)
-    /// An arithmetic operation on two numbers.
-    case arithmetic(Arithmetic, QueryExpression, QueryExpression)
+    /// Throws ``TandemError`` with `invalidPredicate`, whose message says what was expected, and
+    /// whose offset is in UTF-8 bytes. Throws `limitExceeded` for a predicate nested deeper than 64
+    /// levels or with more than 10,000 parts. Cost: linear in the length of the text.
+    ///
+    ///     let nearby = try ObjectPredicate(
+    ///         format: "team.name ==[c] %@ AND SUBQUERY(games, $g, $g.goals > 2).@count > 0",
+    ///         arguments: [.value(.string("ghana"))])
+    public init(
+        format: String, arguments: [PredicateArgument] = []
+    ) throws(TandemError) {
+        tree = try PredicateTree(format: format, arguments: arguments)
+    }
+
+    /// Returns a predicate that is true if both predicates are true.
+    public static func && (a: ObjectPredicate, b: ObjectPredicate) -> ObjectPredicate {
+        ObjectPredicate(.and([a.tree, b.tree]))
+    }
+
+    /// Returns a predicate that is true if at least one of the predicates is true.
+    public static func || (a: ObjectPredicate, b: ObjectPredicate) -> ObjectPredicate {
+        ObjectPredicate(.or([a.tree, b.tree]))
+    }
+
+    /// Returns a predicate that is true if the given one is false.
+    public static prefix func ! (part: ObjectPredicate) -> ObjectPredicate {
+        ObjectPredicate(.not(part.tree))
+    }
 }
 
-/// An aggregate over the distinct objects of a collection; nil values are ignored.
-public enum Aggregate: String, Hashable, Sendable, CaseIterable {
-    /// The number of objects.
-    case count
-    /// The sum; 0 if there are no values.
-    case sum
-    /// The smallest value; nil if there are no values.
-    case min
-    /// The largest value; nil if there are no values.
-    case max
-    /// The arithmetic mean, a double; nil if there are no values.
-    case avg
+extension ObjectPredicate: CustomStringConvertible {
+    /// The text that parses to this predicate, without arguments.
+    ///
+    /// Values without a literal are printed as `CAST`: dates in seconds since 1970, objects as
+    /// `CAST("Team/3", "Object")`.
+    public var description: String { tree.format }
 }
 
-/// An arithmetic operator; the result is nil if either side is nil, or for a division by zero.
-///
-/// The result for integers is an integer (division truncates), or a double if it overflows.
-public enum Arithmetic: String, Hashable, Sendable, CaseIterable {
-    /// Sum.
-    case add = "+"
-    /// Difference.
-    case subtract = "-"
-    /// Product.
-    case multiply = "*"
-    /// Quotient.
-    case divide = "/"
+/// The folding of texts before a comparison.
+public struct ComparisonOptions: OptionSet, Hashable, Sendable {
+    /// The bits.
+    public let rawValue: UInt8
+    /// Creates options from their bits.
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+    /// Full Unicode case folding: `[c]`.
+    public static let caseInsensitive = ComparisonOptions(rawValue: 1)
+    /// Removal of diacritics: `[d]`.
+    public static let diacriticInsensitive = ComparisonOptions(rawValue: 2)
 }

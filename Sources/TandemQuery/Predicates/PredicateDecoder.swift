@@ -8,16 +8,16 @@ struct PredicateDecoder {
         _ depth: Int, _ reader: borrowing ByteReader
     ) throws(CodingError) {
         nodes += 1
-        guard depth <= ObjectPredicate.maximumDepth, nodes <= ObjectPredicate.maximumNodes else {
+        guard depth <= PredicateTree.maximumDepth, nodes <= PredicateTree.maximumNodes else {
             throw CodingError(
-                expected: "a predicate of at most \(ObjectPredicate.maximumDepth) levels and "
-                    + "\(ObjectPredicate.maximumNodes) parts", offset: reader.offset)
+                expected: "a predicate of at most \(PredicateTree.maximumDepth) levels and "
+                    + "\(PredicateTree.maximumNodes) parts", offset: reader.offset)
         }
     }
 
     mutating func predicate(
         _ reader: inout ByteReader, _ depth: Int
-    ) throws(CodingError) -> ObjectPredicate {
+    ) throws(CodingError) -> PredicateTree {
         try enter(depth, reader)
         let start = reader.offset
         switch try reader.uint8() {
@@ -33,8 +33,8 @@ struct PredicateDecoder {
 
     private mutating func predicates(
         _ reader: inout ByteReader, _ depth: Int
-    ) throws(CodingError) -> [ObjectPredicate] {
-        var parts: [ObjectPredicate] = []
+    ) throws(CodingError) -> [PredicateTree] {
+        var parts: [PredicateTree] = []
         for _ in 0..<(try reader.count()) { parts.append(try predicate(&reader, depth)) }
         return parts
     }
@@ -44,7 +44,7 @@ struct PredicateDecoder {
     ) throws(CodingError) -> Comparison {
         let op = try choice(Comparison.Operator.allCases, "an operator", &reader)
         let start = reader.offset
-        let options = Comparison.Options(rawValue: try reader.uint8())
+        let options = ComparisonOptions(rawValue: try reader.uint8())
         guard options.isSubset(of: [.caseInsensitive, .diacriticInsensitive]) else {
             throw CodingError(expected: "options of a comparison", offset: start)
         }

@@ -4,26 +4,26 @@ import TandemModel
 struct PredicateLimits {
     static let tooDeep = TandemError(
         .limitExceeded,
-        "the predicate is nested deeper than \(ObjectPredicate.maximumDepth); simplify it")
+        "the predicate is nested deeper than \(PredicateTree.maximumDepth); simplify it")
     static let tooLarge = TandemError(
         .limitExceeded,
-        "the predicate has more than \(ObjectPredicate.maximumNodes) parts; split the request")
+        "the predicate has more than \(PredicateTree.maximumNodes) parts; split the request")
 
     private var nodes = 0
 
-    static func check(_ predicate: ObjectPredicate) throws(TandemError) {
+    static func check(_ predicate: PredicateTree) throws(TandemError) {
         var limits = PredicateLimits()
         try limits.visit(predicate, 1)
     }
 
     private mutating func enter(_ depth: Int) throws(TandemError) {
         nodes += 1
-        guard depth <= ObjectPredicate.maximumDepth else { throw PredicateLimits.tooDeep }
-        guard nodes <= ObjectPredicate.maximumNodes else { throw PredicateLimits.tooLarge }
+        guard depth <= PredicateTree.maximumDepth else { throw PredicateLimits.tooDeep }
+        guard nodes <= PredicateTree.maximumNodes else { throw PredicateLimits.tooLarge }
     }
 
     private mutating func visit(
-        _ predicate: ObjectPredicate, _ depth: Int
+        _ predicate: PredicateTree, _ depth: Int
     ) throws(TandemError) {
         try enter(depth)
         switch predicate {

@@ -1,17 +1,8 @@
-public import TandemModel
+package import TandemModel
 
-extension ObjectPredicate {
-    /// Parses a predicate's text, with `arguments` for `%@`, `%K`, `%d`, `%i`, `%u` and `%f` in
-    /// order.
-    ///
-    /// Throws ``TandemError`` with `invalidPredicate`, whose message says what was expected, and
-    /// whose offset is in UTF-8 bytes. Throws `limitExceeded` for a predicate beyond
-    /// ``maximumDepth`` or ``maximumNodes``. Cost: linear in the length of the text.
-    ///
-    ///     let nearby = try ObjectPredicate(
-    ///         format: "team.name ==[c] %@ AND SUBQUERY(games, $g, $g.goals > 2).@count > 0",
-    ///         arguments: [.value(.string("ghana"))])
-    public init(
+extension PredicateTree {
+    /// Parses a predicate's text; see ``ObjectPredicate/init(format:arguments:)``.
+    package init(
         format: String, arguments: [PredicateArgument] = []
     ) throws(TandemError) {
         var parser = try PredicateParser(format, arguments)
@@ -28,7 +19,7 @@ extension ObjectPredicate {
 /// kind, so nothing is parsed twice.
 struct PredicateParser {
     enum Item {
-        case predicate(ObjectPredicate)
+        case predicate(PredicateTree)
         case expression(QueryExpression)
     }
 
@@ -44,7 +35,7 @@ struct PredicateParser {
         token = try lexer.next()
     }
 
-    mutating func parse() throws(TandemError) -> ObjectPredicate {
+    mutating func parse() throws(TandemError) -> PredicateTree {
         let predicate = try predicate()
         guard token.kind == .end else { throw expected("AND, OR or the end") }
         guard argumentsUsed == arguments.count else {
@@ -57,7 +48,7 @@ struct PredicateParser {
 
     // MARK: Predicates
 
-    mutating func predicate() throws(TandemError) -> ObjectPredicate {
+    mutating func predicate() throws(TandemError) -> PredicateTree {
         try asPredicate(try or())
     }
 
@@ -134,11 +125,11 @@ struct PredicateParser {
     }
 
     /// Reads `[c]`, `[d]` or `[cd]`.
-    private mutating func options() throws(TandemError) -> Comparison.Options {
+    private mutating func options() throws(TandemError) -> ComparisonOptions {
         guard token.kind == .sign("[") else { return [] }
         try advance()
         guard case .word(let letters) = token.kind else { throw expected("c, d or cd") }
-        var options: Comparison.Options = []
+        var options: ComparisonOptions = []
         for letter in letters.utf8 {
             switch letter | 0x20 {
             case UInt8(ascii: "c"): options.insert(.caseInsensitive)
@@ -167,7 +158,7 @@ struct PredicateParser {
     /// Increases the nesting depth before a nested part; the caller decreases it afterwards.
     mutating func enter() throws(TandemError) {
         depth += 1
-        guard depth <= ObjectPredicate.maximumDepth else { throw PredicateLimits.tooDeep }
+        guard depth <= PredicateTree.maximumDepth else { throw PredicateLimits.tooDeep }
     }
 
     mutating func nested<Result>(
@@ -182,7 +173,7 @@ struct PredicateParser {
     ///
     /// The method is mutating so that `or` runs first in `try asPredicate(try or())`; the message
     /// then names the token after the item.
-    mutating func asPredicate(_ item: Item) throws(TandemError) -> ObjectPredicate {
+    mutating func asPredicate(_ item: Item) throws(TandemError) -> PredicateTree {
         guard case .predicate(let predicate) = item else {
             throw expected("an operator such as ==")
         }

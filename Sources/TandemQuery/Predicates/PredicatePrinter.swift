@@ -1,27 +1,24 @@
 import FoundationEssentials
 import TandemModel
 
-extension ObjectPredicate: CustomStringConvertible {
+extension PredicateTree {
     /// The text that parses to this predicate, without arguments.
     ///
     /// An `AND` or `OR` with one part is printed as that part, and one without parts as a constant.
     /// Values without a literal are printed as `CAST`: dates in seconds since 1970, objects as
     /// `CAST("Team/3", "Object")`.
-    public var format: String {
+    package var format: String {
         switch self {
         case .constant(let value): return value ? "TRUEPREDICATE" : "FALSEPREDICATE"
-        case .and(let parts): return ObjectPredicate.join(parts, " AND ", "TRUEPREDICATE")
-        case .or(let parts): return ObjectPredicate.join(parts, " OR ", "FALSEPREDICATE")
+        case .and(let parts): return PredicateTree.join(parts, " AND ", "TRUEPREDICATE")
+        case .or(let parts): return PredicateTree.join(parts, " OR ", "FALSEPREDICATE")
         case .not(let part): return "NOT (\(part.format))"
         case .comparison(let comparison): return comparison.format
         }
     }
 
-    /// The text that parses to this predicate; see ``format``.
-    public var description: String { format }
-
     private static func join(
-        _ parts: [ObjectPredicate], _ separator: String, _ empty: String
+        _ parts: [PredicateTree], _ separator: String, _ empty: String
     ) -> String {
         switch parts.count {
         case 0: empty
@@ -56,7 +53,7 @@ extension Comparison {
 
 extension QueryExpression {
     /// The text that parses to this expression.
-    public var format: String {
+    package var format: String {
         switch self {
         case .constant(let value): value.literal
         case .object(let id): "CAST(\(id.description.quoted), \"Object\")"

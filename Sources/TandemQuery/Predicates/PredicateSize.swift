@@ -12,10 +12,10 @@ package struct PredicateSize: Hashable, Sendable {
     /// constant.
     package private(set) var parts = 0
 
-    /// Measures a predicate, which must not be nested deeper than ``ObjectPredicate/maximumDepth``.
-    package init(of predicate: ObjectPredicate) { visit(predicate) }
+    /// Measures a predicate, which must not be nested deeper than ``PredicateTree/maximumDepth``.
+    package init(of predicate: ObjectPredicate) { visit(predicate.tree) }
 
-    private mutating func visit(_ predicate: ObjectPredicate) {
+    private mutating func visit(_ predicate: PredicateTree) {
         parts += 1
         switch predicate {
         case .constant: break

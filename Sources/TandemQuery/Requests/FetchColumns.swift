@@ -46,7 +46,7 @@ public struct FetchColumns: Hashable, Sendable {
         guard columns.count <= most, groupBy.count <= most else {
             throw TandemError(.usage, "a fetch of values needs 1 to \(most) columns")
         }
-        if let having { try PredicateLimits.check(having) }
+        if let having { try PredicateLimits.check(having.tree) }
     }
 
     /// Whether a row represents a group of objects.
@@ -70,17 +70,17 @@ public struct FetchColumns: Hashable, Sendable {
 /// As text: `zone`, `team.name`, `@count`, `@sum.wins`, `@max.team.wins`.
 public struct FetchColumn: Hashable, Sendable {
     /// The aggregate over the group; nil for a value.
-    public var aggregate: Aggregate?
+    package var aggregate: Aggregate?
     /// The key path; nil for the number of objects.
-    public var keyPath: String?
+    package var keyPath: String?
 
     /// Creates a column with the value of a key path.
-    public init(keyPath: String) { self.keyPath = keyPath }
+    package init(keyPath: String) { self.keyPath = keyPath }
 
     /// Creates a column with an aggregate over a group.
     ///
     /// Without a key path, `count` is the number of objects, otherwise the number of values.
-    public init(_ aggregate: Aggregate, of keyPath: String? = nil) {
+    package init(_ aggregate: Aggregate, of keyPath: String? = nil) {
         self.aggregate = aggregate
         self.keyPath = keyPath
     }
@@ -142,7 +142,7 @@ extension FetchColumns {
         for keyPath in groupBy { writer.string(keyPath) }
         writer.bool(isDistinct)
         writer.bool(having != nil)
-        having?.encode(into: &writer)
+        having?.tree.encode(into: &writer)
     }
 
     /// Reads the binary form; throws `CodingError` for invalid bytes or more than
@@ -159,7 +159,7 @@ extension FetchColumns {
         var groupBy: [String] = []
         for _ in 0..<(try FetchColumns.count(from: &reader)) { groupBy.append(try reader.string()) }
         self.init(columns, groupBy: groupBy, isDistinct: try reader.bool())
-        if try reader.bool() { having = try ObjectPredicate(from: &reader) }
+        if try reader.bool() { having = ObjectPredicate(try PredicateTree(from: &reader)) }
     }
 
     private static func count(from reader: inout ByteReader) throws(CodingError) -> Int {

@@ -11,7 +11,7 @@ extension FetchDescriptor {
         writer.string(entity)
         writer.bool(includesSubentities)
         writer.bool(predicate != nil)
-        predicate?.encode(into: &writer)
+        predicate?.tree.encode(into: &writer)
         writer.count(sort.count)
         for key in sort {
             writer.string(key.keyPath)
@@ -26,7 +26,7 @@ extension FetchDescriptor {
     /// Reads the binary form.
     ///
     /// Throws ``CodingError`` for invalid bytes, a negative limit or offset, or a predicate beyond
-    /// ``ObjectPredicate/maximumDepth`` or ``ObjectPredicate/maximumNodes``.
+    /// ``PredicateTree/maximumDepth`` or ``PredicateTree/maximumNodes``.
     package init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         guard try reader.uint8() == FetchDescriptor.format else {
@@ -34,7 +34,7 @@ extension FetchDescriptor {
         }
         self.init(entity: try reader.string())
         includesSubentities = try reader.bool()
-        if try reader.bool() { predicate = try ObjectPredicate(from: &reader) }
+        if try reader.bool() { predicate = ObjectPredicate(try PredicateTree(from: &reader)) }
         for _ in 0..<(try reader.count(itemBytes: 3)) {
             sort.append(try SortComponent(from: &reader))
         }

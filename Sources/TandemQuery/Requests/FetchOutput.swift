@@ -1,5 +1,5 @@
 /// The kind of a fetch's result, as shown by `tandem explain`.
-public enum FetchOutput: String, Hashable, Sendable, CaseIterable {
+package enum FetchOutput: String, Hashable, Sendable, CaseIterable {
     /// Whole objects.
     case rows
     /// The rows of a list, or the placements of its objects if there are many.

@@ -3,9 +3,9 @@
 /// The steps of a plan are its tree in preorder: the parts of a step follow it, one level deeper
 /// (``depth``). A union has several parts. A step of kind ``Access/related`` has one part: the plan
 /// that finds the related objects.
-public struct FetchPlanStep: Hashable, Sendable {
+package struct FetchPlanStep: Hashable, Sendable {
     /// The source of the candidates.
-    public enum Access: String, Hashable, Sendable, CaseIterable {
+    package enum Access: String, Hashable, Sendable, CaseIterable {
         /// All rows of the entity.
         case scan
         /// Ranges of an index.
@@ -21,23 +21,23 @@ public struct FetchPlanStep: Hashable, Sendable {
     }
 
     /// The entity of the candidates.
-    public var entity: String
+    package var entity: String
     /// The source of the candidates.
-    public var access: Access
+    package var access: Access
     /// The properties of the index or unique key, or the relationship.
-    public var properties: [String]
+    package var properties: [String]
     /// The number of index ranges, unique keys or parts of a union; 0 for the other access paths.
-    public var ranges: Int
+    package var ranges: Int
     /// Whether every candidate matches, so that the predicate need not be evaluated.
-    public var decides: Bool
+    package var decides: Bool
     /// Whether candidates are found in the request's order, so that the read can end at the limit.
-    public var isOrdered: Bool
+    package var isOrdered: Bool
     /// The number of steps above this one in the tree.
-    public var depth: Int
+    package var depth: Int
     /// Whether the answer is made from keys alone, without reading rows.
     ///
     /// A read of the past still evaluates the rows that changed after its position.
-    public var needsOnlyKeys: Bool
+    package var needsOnlyKeys: Bool
 
     /// Creates a step.
     package init(

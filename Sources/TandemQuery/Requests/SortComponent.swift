@@ -1,31 +1,34 @@
+/// The way in which two values are compared.
+public enum SortSelector: UInt8, Hashable, Sendable, CaseIterable {
+    /// Numbers by value, texts by code point.
+    case compare
+    /// Texts after full Unicode case folding.
+    case caseInsensitiveCompare
+    /// Texts in natural order (``NaturalOrder``), with case folding: "File 2" before "File 10".
+    case naturalCompare
+
+    /// The name in the form of a method, `naturalCompare:`.
+    @usableFromInline package var name: String { "\(self):" }
+
+    /// Creates the selector with this name, with or without the final colon; returns nil for an
+    /// unknown name.
+    package init?(name: String) {
+        guard let found = SortSelector.allCases.first(where: { $0.name == name || "\($0)" == name })
+        else { return nil }
+        self = found
+    }
+
+    /// All names, for error messages.
+    package static var names: String { allCases.map(\.name).joined(separator: ", ") }
+}
+
 /// One component of a sort order.
 ///
 /// The text form is a key path, preceded by `-` for descending order, and followed by a colon and
-/// the selector unless that is ``Selector/compare``: `"wins"`, `"-wins"`, `"-name:naturalCompare"`.
-public struct SortComponent: Hashable, Sendable {
-    /// The way in which two values are compared.
-    public enum Selector: UInt8, Hashable, Sendable, CaseIterable {
-        /// Numbers by value, texts by code point.
-        case compare
-        /// Texts after full Unicode case folding.
-        case caseInsensitiveCompare
-        /// Texts in natural order (``NaturalOrder``), with case folding: "File 2" before "File 10".
-        case naturalCompare
-
-        /// The name in the form of a method, `naturalCompare:`.
-        @usableFromInline package var name: String { "\(self):" }
-
-        /// Creates the selector with this name, with or without the final colon; returns nil for an
-        /// unknown name.
-        package init?(name: String) {
-            guard let found = Selector.allCases.first(where: { $0.name == name || "\($0)" == name })
-            else { return nil }
-            self = found
-        }
-
-        /// All names, for error messages.
-        package static var names: String { allCases.map(\.name).joined(separator: ", ") }
-    }
+/// the selector unless that is ``SortSelector/compare``: `"wins"`, `"-wins"`,
+/// `"-name:naturalCompare"`.
+package struct SortComponent: Hashable, Sendable {
+    package typealias Selector = SortSelector
 
     /// The attribute to compare, optionally through to-one relationships.
     package var keyPath: String
@@ -56,7 +59,7 @@ extension SortComponent: LosslessStringConvertible {
     /// Parses `name`, `-name` for descending or `name:naturalCompare`.
     ///
     /// Returns nil if the name is missing or the selector is unknown.
-    public init?(_ description: String) {
+    package init?(_ description: String) {
         let descending = description.utf8.first == UInt8(ascii: "-")
         let rest = descending ? description.dropFirst() : description[...]
         let colon = rest.firstIndex(of: ":")
@@ -71,7 +74,7 @@ extension SortComponent: LosslessStringConvertible {
     }
 
     /// The text that parses to this component.
-    public var description: String {
+    package var description: String {
         let path = ascending ? keyPath : "-\(keyPath)"
         return selector == .compare ? path : "\(path):\(selector)"
     }
@@ -82,7 +85,7 @@ extension SortComponent: ExpressibleByStringLiteral {
     /// `"name:naturalCompare"`.
     ///
     /// Traps if the name is missing or the selector is unknown.
-    public init(stringLiteral value: String) {
+    package init(stringLiteral value: String) {
         guard let key = SortComponent(value) else {
             preconditionFailure("\"\(value)\" is not a sort key; expected \(SortComponent.form).")
         }

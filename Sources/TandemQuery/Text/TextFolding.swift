@@ -27,13 +27,13 @@
     }
 
     /// Returns the text folded according to a comparison's options.
-    static func fold(_ text: String, _ options: Comparison.Options) -> [UInt8] {
+    static func fold(_ text: String, _ options: ComparisonOptions) -> [UInt8] {
         var copy = text
         return copy.withUTF8 { fold(utf8: UnsafeRawBufferPointer($0), options) }
     }
 
     static func fold(
-        utf8 bytes: UnsafeRawBufferPointer, _ options: Comparison.Options
+        utf8 bytes: UnsafeRawBufferPointer, _ options: ComparisonOptions
     ) -> [UInt8] {
         guard !options.isEmpty else { return Array(bytes) }
         if bytes.allSatisfy({ $0 < 0x80 }) {
@@ -57,7 +57,7 @@
     }
 
     private static func append(
-        _ scalar: Unicode.Scalar, _ options: Comparison.Options, _ result: inout [UInt8]
+        _ scalar: Unicode.Scalar, _ options: ComparisonOptions, _ result: inout [UInt8]
     ) {
         guard options.contains(.caseInsensitive) else {
             return result.append(

@@ -3,13 +3,13 @@ import TandemModel
 /// A comparison with a constant text, evaluated on UTF-8 bytes without decoding.
 struct TextTest: Sendable {
     let op: Comparison.Operator
-    let options: Comparison.Options
+    let options: ComparisonOptions
     /// The folded text.
     let needle: [UInt8]
     /// The text as a pattern, for `LIKE`.
     let pattern: LikePattern?
 
-    init(_ op: Comparison.Operator, _ options: Comparison.Options, _ text: String) {
+    init(_ op: Comparison.Operator, _ options: ComparisonOptions, _ text: String) {
         self.op = op
         self.options = options
         needle = TextFolding.fold(text, options)

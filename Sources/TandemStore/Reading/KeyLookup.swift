@@ -21,7 +21,7 @@ package struct KeyLookup: Sendable {
     /// Creates the lookup that is equivalent to a request; nil if there is none.
     package init?(_ request: FetchDescriptor, in model: CompiledModel) {
         guard request.sort.isEmpty, request.offset == 0, request.limit ?? 1 > 0,
-            case .comparison(let comparison) = request.predicate,
+            case .comparison(let comparison) = request.predicate?.tree,
             case (.keyPath(let path), .constant(let value)) = (comparison.left, comparison.right),
             comparison.op == .equal, comparison.quantifier == .direct, comparison.options.isEmpty,
             path.count == 1, let entity = model.entity(named: request.entity),

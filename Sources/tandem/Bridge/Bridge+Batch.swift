@@ -52,7 +52,7 @@ extension Bridge {
     }
 
     private func entity(_ name: String) throws -> CompiledEntity {
-        let model = try container.storeModel()
+        let model = try container.compiledModel()
         guard let entity = model.entity(named: name) else { throw model.unknownEntity(name) }
         return entity
     }

@@ -52,7 +52,7 @@ extension Bridge {
         var position: Position?
         if let json = request["apply"] { position = try container.install(try Model(json: json)) }
         let end = try position ?? container.end()
-        let model = try container.storeModel()
+        let model = try container.compiledModel()
         return Answer(
             members: [
                 "hash": .string(model.hash.description), "model": model.model.json,

@@ -28,7 +28,7 @@ extension Bridge {
         var answer = Answer()
         for _ in 0..<Self.readAttempts {
             let objects = try context.fetch(wanted)
-            let model = try container.storeModel()
+            let model = try container.compiledModel()
             try check(properties, wanted.entity, model)
             let before = context.position
             let shown = objects.map { BridgeValues.json($0, properties: properties, model) }
@@ -47,7 +47,7 @@ extension Bridge {
         _ context: ManagedObjectContext
     ) throws -> Answer {
         try context.reach(position)
-        let model = try container.storeModel()
+        let model = try container.compiledModel()
         try check(properties, wanted.entity, model)
         let lists = properties?.filter {
             model.entity(named: wanted.entity)?.property(named: $0)?.isToMany ?? false
@@ -77,7 +77,7 @@ extension Bridge {
         let count =
             try all.map { min(wanted.limit ?? .max, max(0, $0 - wanted.offset)) }
             ?? context.count(for: wanted)
-        try check(properties, wanted.entity, try container.storeModel())
+        try check(properties, wanted.entity, try container.compiledModel())
         return Answer(
             members: ["count": .int(Int64(count)), "position": .null],
             position: try at?.number ?? context.connect().number)

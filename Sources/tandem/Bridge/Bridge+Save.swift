@@ -40,7 +40,7 @@ extension Bridge {
     }
 
     private func contentHash(_ ops: [JSON], _ saveID: [UInt8]) throws -> StableHash {
-        SaveContent.hash(ops, try container.storeModel()) { [aliases] name in
+        SaveContent.hash(ops, try container.compiledModel()) { [aliases] name in
             aliases[name]?.id(in: saveID)
         }
     }
@@ -70,7 +70,7 @@ extension Bridge {
     private func failure(_ error: any Error, _ context: ManagedObjectContext) -> BridgeFailure {
         let error = BridgeErrors.tandemError(error)
         let details = context.details(of: error)
-        let model = error.conflicts.isEmpty ? nil : try? container.storeModel()
+        let model = error.conflicts.isEmpty ? nil : try? container.compiledModel()
         context.forgetInFlightSave()
         context.rollback()
         return BridgeFailure(json: BridgeErrors.json(error, details, model))

@@ -90,7 +90,7 @@ struct DeleteCommand: ParsableCommand {
 
     init(_ global: GlobalOptions, _ verb: String) throws {
         let container = global.container(author: "tandem \(verb)")
-        model = try container.storeModel()
+        model = try container.compiledModel()
         context = container.makeContext(name: verb)
     }
 

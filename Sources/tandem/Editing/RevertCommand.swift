@@ -51,7 +51,7 @@ struct RevertCommand: ParsableCommand {
         (self.number, self.isDryRun) = (number, isDryRun)
         (self.source, self.container) = (source, container)
         context = container.makeContext(name: "revert \(number)")
-        revert = Revert(context, try container.storeModel())
+        revert = Revert(context, try container.compiledModel())
         let entry = try Self.entry(number, source)
         log = try RevertLog(entry, source)
         try revert.prepare(entry, log, isDryRun: isDryRun)

@@ -24,7 +24,7 @@ final class DaemonSource: LogSource {
         return (try container.history(after: last, limit: 1).first, last)
     }
 
-    func newestModel() throws -> CompiledModel? { try container.storeModel() }
+    func newestModel() throws -> CompiledModel? { try container.compiledModel() }
 
     func cursor(_ number: UInt64) -> Position? { end?.at(number) }
 
@@ -32,7 +32,7 @@ final class DaemonSource: LogSource {
         after floor: UInt64, through top: UInt64, _ filter: LogFilter,
         _ body: (Transaction, _ bytes: Int) throws -> Bool
     ) throws {
-        let request = try filter.request(try container.storeModel())
+        let request = try filter.request(try container.compiledModel())
         var last = floor
         while last < top {
             let page = try container.history(
@@ -56,7 +56,7 @@ final class DaemonSource: LogSource {
     // MARK: Models
 
     func model(for transaction: Transaction) throws -> CompiledModel? {
-        var known = try timeline ?? ModelTimeline(latest: try container.storeModel())
+        var known = try timeline ?? ModelTimeline(latest: try container.compiledModel())
         try known.record(transaction)
         if known.lacks(transaction) { try readModels(&known) }
         timeline = known
@@ -68,7 +68,7 @@ final class DaemonSource: LogSource {
     }
 
     func installations() throws -> [Installation] {
-        let newest = try container.storeModel()
+        let newest = try container.compiledModel()
         guard newest.version > 1 else { return [] }
         var known = timeline ?? ModelTimeline(latest: newest)
         if !known.isComplete { try readModels(&known) }

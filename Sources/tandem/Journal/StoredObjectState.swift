@@ -14,7 +14,7 @@ struct StoredObjectState {
 extension DaemonSource {
     func stored(_ history: ObjectHistory, at position: UInt64) throws -> StoredObjectState? {
         guard let place = cursor(position) else { return nil }
-        let model = try container.storeModel()
+        let model = try container.compiledModel()
         guard let entity = model.entity(named: history.id.entity) else { return nil }
         var request = FetchRequest(entity: entity.name)
         request.predicate = try ObjectPredicate(

@@ -19,7 +19,7 @@ extension SchemaCommand {
 
         func run() throws {
             let model = try file.model()
-            let differences = try global.container().storeModel().model.differences(to: model)
+            let differences = try global.container().storeModel().differences(to: model)
             for difference in differences {
                 printLine(output == .json ? difference.json.text : "\(difference)")
             }
@@ -46,7 +46,7 @@ extension SchemaCommand {
         func run() throws {
             let declared = try file.model()
             let container = global.container()
-            let merged = try container.storeModel().model.adopting(declared)
+            let merged = try container.storeModel().adopting(declared)
             let differences = try container.preview(of: merged).items.map(\.difference)
             let refused = differences.filter { !$0.isCompatible }
             for difference in refused.isEmpty ? differences : refused {

@@ -21,7 +21,7 @@ struct SchemaCommand: ParsableCommand {
 
         @OptionGroup var global: GlobalOptions
 
-        func run() throws { printLine(try global.container().storeModel().model.json.text) }
+        func run() throws { printLine(try global.container().storeModel().json.text) }
     }
 
     /// `tandem schema apply`.

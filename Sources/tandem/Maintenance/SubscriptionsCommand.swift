@@ -28,7 +28,7 @@ struct SubscriptionsCommand: ParsableCommand {
 
     /// Throws `unknownEntity` if the model has no such entity.
     private func check(_ entity: String) throws {
-        let model = try global.container().storeModel()
+        let model = try global.container().compiledModel()
         if model.entity(named: entity) == nil { throw model.unknownEntity(entity) }
     }
 

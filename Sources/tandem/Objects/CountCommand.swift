@@ -13,7 +13,7 @@ struct CountCommand: ParsableCommand {
         let (container, options) = (global.container(), options)
         try onMainActor {
             let context = container.makeContext(name: "tandem")
-            let request = try options.request(try container.storeModel())
+            let request = try options.request(try container.compiledModel())
             let count =
                 try options.position(context, container).map {
                     try context.count(for: request, at: $0)

@@ -26,21 +26,8 @@ struct ExplainCommand: ParsableCommand {
         let (request, container) = (try options.request(), global.container())
         if let at = options.at { try CommandFailure.checkReached(at, try container.end().number) }
         let found = try container.explain(request, isCount: count, at: options.at)
-        let hasNoOrder = request.sort.isEmpty || count
-        let steps = found.steps.map { step in
-            var step = step
-            // Without a requested order, the order of the candidates is meaningless.
-            if hasNoOrder { step.isOrdered = false }
-            return step
-        }
-        if output == .json { return printLine(ExplainCommand.json(found, steps).text) }
-        var tree = PlanText(steps)
-        tree.add(found.output.rawValue + limits)
-        if !hasNoOrder, !(steps.first?.isOrdered ?? true) {
-            tree.add("sorted by \(options.sort ?? "")")
-        }
-        tree.addPlan()
-        for line in tree.lines { printLine(line) }
+        if output == .json { return printLine(ExplainCommand.json(found).text) }
+        for line in found.plan(limits: limits) { printLine(line) }
         printLine(found.isAnsweredAtOnce ? "answered at once" : "answered by a reader")
         for (name, number) in [
             ("rows read", found.rowsRead), ("keys read", found.keysRead),
@@ -57,76 +44,17 @@ struct ExplainCommand: ParsableCommand {
         return limit + (options.offset > 0 ? ", offset \(options.offset)" : "")
     }
 
-    private static func json(_ found: FetchExplanation, _ steps: [FetchPlanStep]) -> JSON {
+    private static func json(_ found: FetchExplanation) -> JSON {
         .object([
             "position": .int(Int64(clamping: found.position)),
             "output": .string(found.output.rawValue), "atOnce": .bool(found.isAnsweredAtOnce),
-            "plan": .array(steps.map(\.json)), "rowsRead": .int(Int64(found.rowsRead)),
+            "plan": .array(found.steps.map(\.json)), "rowsRead": .int(Int64(found.rowsRead)),
             "keysRead": .int(Int64(found.keysRead)), "returned": .int(Int64(found.returned)),
         ])
     }
 }
 
-/// The lines of a plan, each indented by its depth.
-private struct PlanText {
-    private(set) var lines: [String] = []
-    private var depth = 0
-    private let steps: [FetchPlanStep]
-    private var next = 0
-
-    /// Creates the text of a plan whose steps are in preorder.
-    init(_ steps: [FetchPlanStep]) { self.steps = steps }
-
-    /// Adds a line; the next one is indented below it.
-    mutating func add(_ line: String) {
-        lines.append(String(repeating: "  ", count: depth) + line)
-        depth += 1
-    }
-
-    /// Adds the plan of a fetch: the evaluation of its predicate, if any, above the access path.
-    mutating func addPlan() {
-        guard steps.indices.contains(next) else { return }
-        if !steps[next].decides { add("rows evaluated") }
-        addAccess()
-    }
-
-    /// Adds an access path, and below it the paths that it combines.
-    private mutating func addAccess() {
-        let step = steps[next]
-        next += 1
-        add(step.text)
-        let below = depth
-        while steps.indices.contains(next), steps[next].depth > step.depth {
-            // Below a relationship is the plan of a separate fetch with its own predicate.
-            if step.access == .related { addPlan() } else { addAccess() }
-            depth = below
-        }
-    }
-}
-
 extension FetchPlanStep {
-    /// The step as one line, such as `Team: index (zone, wins), 2 ranges, in order`.
-    fileprivate var text: String {
-        var parts = [path]
-        if access == .index { parts.append("\(ranges) \(ranges == 1 ? "range" : "ranges")") }
-        if access == .unique, ranges != 1 { parts.append("\(ranges) keys") }
-        if isOrdered { parts.append("in order") }
-        if needsOnlyKeys { parts.append("keys only") }
-        return "\(entity): \(parts.joined(separator: ", "))"
-    }
-
-    private var path: String {
-        let names = properties.joined(separator: ", ")
-        return switch access {
-        case .scan: "scan"
-        case .index: "index (\(names))"
-        case .unique: "unique (\(names))"
-        case .inverse: "inverse of \(names)"
-        case .related: "back over \(names) from"
-        case .union: "union of these \(ranges)"
-        }
-    }
-
     fileprivate var json: JSON {
         .object([
             "entity": .string(entity), "access": .string(access.rawValue),

@@ -26,20 +26,20 @@ struct FetchCommand: ParsableCommand {
         let columns = try columns.columns()
         try onMainActor {
             let context = container.makeContext(name: "tandem")
-            let request = try options.request(try container.storeModel())
+            let request = try options.request(try container.compiledModel())
             if let columns {
                 let rows =
                     try options.position(context, container).map {
                         try context.fetchDictionaries(request, columns, at: $0)
                     } ?? context.fetchDictionaries(request, columns)
-                let model = try container.storeModel()
+                let model = try container.compiledModel()
                 for row in rows { try output.write(row, columns, model, context) }
                 return
             }
             let objects =
                 try options.position(context, container).map { try context.fetch(request, at: $0) }
                 ?? context.fetch(request).map(\.snapshot)
-            let model = try container.storeModel()
+            let model = try container.compiledModel()
             for object in objects { try output.write(object, model, context) }
         }
     }

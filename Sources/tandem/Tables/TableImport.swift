@@ -30,7 +30,7 @@ import TandemIO
         (id, policy, keepsGoing) = settings
         self.container = container
         self.rejects = rejects
-        model = try container.storeModel()
+        model = try container.compiledModel()
         context = container.makeContext(name: "import")
     }
 

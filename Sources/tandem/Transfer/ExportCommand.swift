@@ -32,7 +32,7 @@ struct ExportCommand: ParsableCommand {
     func run() throws {
         let (container, options) = (global.container(), self)
         try onMainActor {
-            let model = try container.storeModel()
+            let model = try container.compiledModel()
             let entities = try options.entities(model)
             let context = container.makeContext(name: "export")
             let end = try context.connect()

@@ -76,7 +76,7 @@ struct ImportCommand: AsyncParsableCommand {
                 throw CommandFailure(
                     "\(path) is a folder; give a map of its files with --map", code: 2)
             }
-            let model = try await container.storeModel()
+            let model = try await container.compiledModel()
             let settings = try settings(model, name)
             let rejects = try rejectFile(path, name)
             defer { rejects.close() }

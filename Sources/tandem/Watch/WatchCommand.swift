@@ -51,7 +51,7 @@ struct WatchCommand: AsyncParsableCommand {
 
     @MainActor func run() async throws {
         let container = global.container()
-        let model = try await container.storeModel()
+        let model = try await container.compiledModel()
         let request = try WatchRequest(self, model)
         // From here on, requests wait while the daemon is restarted.
         let patient = global.container(isPatient: true)

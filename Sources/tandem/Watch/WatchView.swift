@@ -151,7 +151,7 @@ import TandemIO
         _ controller: FetchedResultsController<ManagedObject>, _ path: ResultsIndexPath
     ) -> WatchRow {
         let snapshot = controller.object(at: path).snapshot
-        let model = try? container.storeModel()
+        let model = try? container.compiledModel()
         let values = snapshot.values.filter { request.properties?.contains($0.key) ?? true }
         return WatchRow(
             id: snapshot.id,

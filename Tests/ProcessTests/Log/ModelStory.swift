@@ -22,7 +22,7 @@ import Testing
         let container = PersistentContainer(socket: place.socket, author: author)
         defer { container.close() }
         let declared = try Model(parsing: models[model])
-        if try container.storeModel().model.hash != declared.hash {
+        if try container.storeModel().hash != declared.hash {
             try container.migrate(to: declared)
         }
         let context = container.makeContext(name: "main")

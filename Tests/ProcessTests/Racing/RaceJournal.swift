@@ -12,7 +12,7 @@ struct RaceJournal {
     private(set) var problems: [String] = []
 
     init(_ container: PersistentContainer, after start: UInt64) throws {
-        let model = try container.storeModel()
+        let model = try container.compiledModel()
         let entity = try #require(model.entity(named: "Lap"))
         let slots = try ["total", "one", "two"].map { try #require(entity.slot(of: $0)) }
         var (from, isComplete) = (start, false)

@@ -1,12 +1,12 @@
 package import TandemModel
 
-extension ObjectPredicate {
+extension PredicateTree {
     /// Appends the predicate's binary form, a tag byte for each part.
     package func encode(into writer: inout ByteWriter) {
         switch self {
         case .constant(let value): writer.uint8(value ? 1 : 0)
-        case .and(let parts): ObjectPredicate.encode(2, parts, into: &writer)
-        case .or(let parts): ObjectPredicate.encode(3, parts, into: &writer)
+        case .and(let parts): PredicateTree.encode(2, parts, into: &writer)
+        case .or(let parts): PredicateTree.encode(3, parts, into: &writer)
         case .not(let part):
             writer.uint8(4)
             part.encode(into: &writer)
@@ -26,7 +26,7 @@ extension ObjectPredicate {
     }
 
     private static func encode(
-        _ tag: UInt8, _ parts: [ObjectPredicate], into writer: inout ByteWriter
+        _ tag: UInt8, _ parts: [PredicateTree], into writer: inout ByteWriter
     ) {
         writer.uint8(tag)
         writer.count(parts.count)
