@@ -23,6 +23,7 @@ import Testing
         reader = PersistentContainer(
             entities: fixture.types, author: "reader", transport: fixture.transport, limits: limits
         ).makeContext(name: "reader")
+        reader.connectPatiently()
     }
 
     private func content(_ name: String = "precious", size: Int = 41) throws -> ObjectID {
