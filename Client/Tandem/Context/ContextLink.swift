@@ -37,13 +37,23 @@ final class ContextLink: PushReceiver {
     func signal() {
         guard let actor else { return }
         if isScheduled.exchange(true, ordering: .acquiringAndReleasing) { return }
-        Task { await run(on: actor) }
+        if isOfMainActor {
+            // Begins on the main actor. The other form begins on the concurrent pool, and would
+            // wake one thread more.
+            Task { @MainActor in await run(on: MainActor.shared) }
+        } else {
+            Task { await run(on: actor) }
+        }
     }
 
     /// Makes the context report its object changes after the current job.
     func signalChanges() {
         guard let actor else { return hasWaitingWork.store(true, ordering: .relaxed) }
-        Task { await process(on: actor) }
+        if isOfMainActor {
+            Task { @MainActor in await process(on: MainActor.shared) }
+        } else {
+            Task { await process(on: actor) }
+        }
     }
 
     /// Runs the work that was postponed to the next operation of a context without an actor.
