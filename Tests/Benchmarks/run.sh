@@ -13,6 +13,8 @@
 #             p6apart (p6 with all senders on one core and all subscribers on another, so that it does not
 #             count where the scheduler puts whom);
 #             p5 also opens the list just after a save of its own; p8 needs libsqlite3-dev;
+#             latency (where the time of a save and of its way to a list in another process goes, by the system calls of p1
+#             and p3; needs root and `perf trace`, and the traced calls take a few microseconds more);
 #             without a daemon: sync (ways to make an append durable), journal (opening one, and
 #             appends while the next segment is made)
 #   N         number of contents; default: 10000, p3, p4 and p5 1000, 10000 and 100000,
@@ -29,8 +31,8 @@ set -euo pipefail
 cd "$(dirname "$0")"
 scenario=${1:-all} only_n=${2:-}
 log() { echo "benchmarks: $*" >&2; }
-case $scenario in p1 | p2 | p3 | p4 | p5 | p6 | p7 | p8 | p6apart | cli | clients | freeze | load | recovery | memory | batch | flights | links | lookup | count | migrate | sync | journal | all) ;; *)
-    sed -n '2,27s/^# \{0,1\}//p' "${0##*/}" >&2
+case $scenario in p1 | p2 | p3 | p4 | p5 | p6 | p7 | p8 | p6apart | cli | clients | freeze | load | recovery | memory | batch | flights | links | lookup | count | migrate | latency | sync | journal | all) ;; *)
+    sed -n '2,29s/^# \{0,1\}//p' "${0##*/}" >&2
     exit 2
     ;;
 esac
@@ -305,6 +307,28 @@ p8() {
         alone p8-peers "$n"
     done
     options=()
+}
+# latency: p1 and p3, traced; prints each stage of a save.
+latency() {
+    local folder trace scenario kind n=$(sizes 10000)
+    perf trace record -o "$tmp/try" true >/dev/null 2>&1 || { log "latency needs root and perf (Debian: linux-perf)"; exit 2; }
+    for scenario in p1 p3; do
+        folder=$tmp/run$((++runs))
+        mkdir "$folder"
+        serve "$folder"
+        perf trace record -p "$daemon" -o "$folder/daemon" >&2 &
+        trace=$!
+        # A save before perf has begun is left out.
+        until [[ -e $folder/daemon ]]; do sleep 0.05; done
+        perf trace record -o "$folder/clients" -- timeout 300 "$bench" "$scenario" "$n" "$folder/sock" "$folder" || failed=1
+        kill -INT "$trace"
+        wait "$trace" || true
+        for kind in daemon clients; do perf trace -T -i "$folder/$kind" -o "$folder/$kind.trace"; done
+        python3 latency.py "$scenario" "$folder"/{daemon,clients}.trace || failed=1
+        stop "$daemon"
+        daemon=''
+        rm -rf "$folder"
+    done
 }
 freeze() { one freeze "$(sizes 15)"; }
 p3() { for n in $(sizes 1000 10000 100000); do one p3 "$n"; done; }
