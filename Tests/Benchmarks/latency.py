@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""latency.py SCENARIO TRACE...: where the time of saves goes, from the system calls of `perf trace -T`.
+"""latency.py SCENARIO TRACE...: the time of each stage of a save, from the system calls of `perf trace -T`.
 
 SCENARIO is p1 or p3. The traces are those of a daemon, and of the processes of `tandembench`, which write and flush a
-file of their own between two saves, to measure the disk. Prints one JSON line per stage, in order, with its time in microseconds, and one for
-the total. The stages of a save follow each other without a gap, so the means add up.
+file of their own between two saves, to measure the disk. Prints one JSON line per stage, in order, with its time in
+microseconds, and one for the total. The stages of a save follow each other without a gap, so the means add up.
 """
 import bisect
 import json
@@ -90,7 +90,7 @@ class Save:
     def to_saver(self, answer):
         """Returns the stages of p1 after the daemon answers."""
         got = self.find("recvfrom", self.begin, lambda c: c.thread == self.saver and c.end > answer.start)
-        return [("socket to the client", got.end), ("client: settle the save", self.calls[-1].start)]
+        return [("socket to the client", got.end), ("client: complete the save", self.calls[-1].start)]
 
     def to_reader(self, daemon, answer):
         """Returns the stages of p3 after the daemon answers, or None if no other process reads."""
@@ -133,7 +133,7 @@ def main(scenario, paths):
         try:
             begin, stages = save.stages()
         except (LookupError, IndexError):
-            # The saves at the begin and the end of a pass, beside which other requests are made.
+            # The saves at the begin and the end of a pass, during which other requests run.
             continue
         at = begin
         for name, end in stages:

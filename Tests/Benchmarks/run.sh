@@ -13,8 +13,8 @@
 #             p6apart (p6 with all senders on one core and all subscribers on another, so that it does not
 #             count where the scheduler puts whom);
 #             p5 also opens the list just after a save of its own; p8 needs libsqlite3-dev;
-#             latency (where the time of a save and of its way to a list in another process goes, by the system calls of p1
-#             and p3; needs root and `perf trace`, and the traced calls take a few microseconds more);
+#             latency (the time of each stage of a save, and until a list in another process has changed, by the system
+#             calls of p1 and p3; needs root and `perf trace`, and the traced calls take a few microseconds more);
 #             without a daemon: sync (ways to make an append durable), journal (opening one, and
 #             appends while the next segment is made)
 #   N         number of contents; default: 10000, p3, p4 and p5 1000, 10000 and 100000,

@@ -219,7 +219,7 @@ extension MessageMaker {
     private mutating func step() -> FetchPlanStep {
         FetchPlanStep(
             entity: text(), access: FetchPlanStep.Access.allCases[int(0...5)],
-            properties: list { $0.text() }, ranges: int(0...99_999), decides: bool(),
+            properties: list { $0.text() }, ranges: int(0...99_999), findsOnlyMatches: bool(),
             isOrdered: bool(), depth: int(0...255), needsOnlyKeys: bool())
     }
 

@@ -91,6 +91,8 @@ import Testing
         let count = try tandem("explain", "Team", "--where", "zone = 'Europe'", "--count")
         #expect(count.lines.contains("rows read     0") && count.lines.contains("counted       97"))
         #expect(count.lines[0] == "count" && count.lines[1].hasSuffix("keys only"))
+        let limited = try tandem("explain", "Team", "--count", "--limit", "5")
+        #expect(limited.lines[0] == "count, limit 5" && limited.lines.contains("counted       5"))
         let past = try tandem("explain", "Team", "--at", "\(container.end().number)")
         #expect(past.lines.contains("answered by a reader"), "\(past.output)")
         let wrong = try tandem("explain", "Team", "--where", "zone =")

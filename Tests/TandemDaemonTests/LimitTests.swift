@@ -1,6 +1,7 @@
 import TandemIO
 import TandemModel
 import TandemQuery
+import TandemStore
 import TandemWire
 import TestSupport
 import Testing
@@ -27,6 +28,14 @@ import Testing
         let counted = bench.engine.status["limits"]?[limit.rawValue]
         #expect(counted?["value"]?.int == Int64(limit.small))
         #expect((counted?["reached"]?.int ?? 0) > Int64(before))
+    }
+
+    @Test func `an error for too long sort keys names no setting, because none helps`() {
+        let counters = LimitCounters()
+        let error = StoreError(.keysTooLong, "too long").clientError(DaemonLimits(), counters)
+        #expect(error?.code == .limitExceeded)
+        #expect(error?.message == "too long")
+        #expect(Limit.allCases.allSatisfy { counters[$0] == 0 })
     }
 
     /// Exceeds a limit; returns the resulting error, if there is one.

@@ -54,7 +54,8 @@ import Testing
         /// Waits for progress, and calls `body` with each job that made some.
         func awaitProgress(_ body: (ReadJob) throws -> Void) throws {
             var events: [Poller.Event] = []
-            try poller.wait(timeoutMilliseconds: -1, into: &events)
+            try poller.wait(timeoutMilliseconds: 60_000, into: &events)
+            try #require(!events.isEmpty, "the pool did not signal")
             wakeUp.clear()
             for job in pool.drainProgress() { try body(job) }
         }
@@ -86,10 +87,14 @@ import Testing
         let (pool, room) = (bench.pool, bench.pool.room)
         let expected = try bench.bench.answer(try bench.job())
         let jobs = try (0..<room).map { _ in try bench.job() }
+        // No job runs until both turns are given back.
+        let turns = (0..<2).map { _ in pool.turns.acquire(user: 9) }
         for (number, job) in jobs.enumerated() {
-            #expect(pool.room >= room - number)
+            #expect(pool.room == room - number)
             pool.submit(job)
         }
+        #expect(pool.room == 0)
+        for turn in turns { turn.end() }
         var done: Set<ObjectIdentifier> = []
         while done.count < jobs.count {
             try bench.awaitProgress { job in
@@ -130,17 +135,29 @@ import Testing
         pool.close()
     }
 
-    @Test func `after closing, no thread uses a cancelled job`() throws {
+    @Test func `closing waits for a cancelled job that waits for its turn`() throws {
         let bench = try Bench(nodes: 200, turns: 1)
-        let jobs = try (0..<8).map { _ in try bench.job() }
-        for job in jobs { bench.pool.submit(job) }
-        for job in jobs { _ = job.cancel() }
-        bench.pool.close()
-        // A job that no thread began keeps its snapshot until it is discarded.
-        let begun = jobs.filter { !$0.isSubmitted }
-        #expect(begun.allSatisfy { $0.consumeProgress().phase == .done })
-        #expect(bench.heldSnapshots == jobs.count - begun.count)
-        for job in jobs { job.discard() }
+        let pool = bench.pool
+        let turn = pool.turns.acquire(user: 9)
+        let (job, other) = (try bench.job(), try bench.job())
+        pool.submit(job)
+        while !pool.turns.isAwaited {}
+        _ = (job.cancel(), other.cancel())
+        let events = Locked<[String]>([])
+        // Guard: the daemon's thread, which this one stands for, does not use the pool meanwhile.
+        nonisolated(unsafe) let closing = pool
+        let closer = try KernelThread.start(name: "closer") {
+            closing.close()
+            events.withLock { $0.append("closed") }
+        }
+        events.withLock { $0.append("turn given back") }
+        turn.end()
+        closer.join()
+        #expect(events.withLock(\.self) == ["turn given back", "closed"])
+        #expect(!job.isSubmitted && job.consumeProgress().phase == .done && job.hasFailed)
+        // A job that was never submitted keeps its snapshot until it is discarded.
+        #expect(bench.heldSnapshots == 1 && other.isSubmitted)
+        other.discard()
         #expect(bench.heldSnapshots == 0)
     }
 }

@@ -37,13 +37,6 @@ import Testing
         #expect(throws: TandemError.self, performing: body)?.code
     }
 
-    @Test func `an error for too long sort keys names no setting, because none helps`() {
-        let counters = LimitCounters()
-        let error = StoreError(.keysTooLong, "too long").clientError(DaemonLimits(), counters)
-        #expect(error?.code == .limitExceeded)
-        #expect(error?.message == "too long")
-    }
-
     @Test func `law 4: a related row that can't be read is an error, not a mismatch`()
         throws
     {

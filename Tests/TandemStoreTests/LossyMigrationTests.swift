@@ -66,6 +66,22 @@ import Testing
         #expect(try bench.store.entity(ofNumber: 1) != nil)
     }
 
+    @Test func `a report prints its differences, with what is lost`() throws {
+        let bench = try StoreBench.league()
+        let captain = changed { $0.entities["Captain"] = nil }
+        let report = try bench.store.preview(of: CompiledModel(captain, replacing: bench.model))
+        #expect("\(report)".contains("1 object, 1 lost"), "\(report)")
+        let same = try bench.store.preview(of: bench.model)
+        #expect("\(same)" == "no differences")
+    }
+
+    @Test func `a store without a model gains every entity`() throws {
+        let bench = try StoreBench(model: nil)
+        let report = try bench.store.preview(of: CompiledModel(leagueModel))
+        #expect(report.items.map(\.difference.entity) == leagueModel.entities.keys.sorted())
+        #expect(report.isPossible && report.lost == 0 && report.rewritten == 0)
+    }
+
     @Test func `law 6: links to objects of a dropped subentity become null`() throws {
         let bench = try StoreBench(
             model: Model {

@@ -98,7 +98,7 @@ private final class Unlisted: ManagedObject, ManagedEntity {
         )
         #expect(
             message { _ = try context.fetch(Unlisted.self) }
-                == "unknownEntity: there is no entity `Unlisted`; the entities are Chore, ChoreList; add Unlisted.self to the container's entities"
+                == "unknownEntity: there is no entity `Unlisted`; the entities are Chore, ChoreList; add Unlisted.self to the container's entities or model"
         )
         #expect(
             message { _ = try context.fetch(FetchRequest(entity: "Chorus")) }

@@ -221,7 +221,7 @@ extension Connection {
         state.queue.insert(contentsOf: state.repeatedPins, at: 0)
         for index in state.queue.indices {
             state.queue[index].deadline = deadline(
-                after: timeoutMilliseconds(for: state.queue[index].message, true))
+                after: timeoutMilliseconds(for: state.queue[index].message, isReady: true))
         }
         state.dispatchQueue()
     }

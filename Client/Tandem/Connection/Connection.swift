@@ -176,7 +176,7 @@ final class Connection: Sendable {
         let reply = ReplyPromise<DaemonMessage>()
         let (refusal, isIdle) = state.withLock { state -> (TandemError?, Bool) in
             if let error = state.closedError { return (error, false) }
-            let wait = timeoutMilliseconds(for: message, state.phase == .ready)
+            let wait = timeoutMilliseconds(for: message, isReady: state.phase == .ready)
             state.submit(
                 PendingRequest(
                     message: message, reply: reply, deadline: deadline(after: wait),
@@ -189,7 +189,7 @@ final class Connection: Sendable {
     }
 
     /// Returns the time that a request may wait for its answer or for a connection.
-    func timeoutMilliseconds(for message: ClientMessage, _ isReady: Bool) -> UInt64 {
+    func timeoutMilliseconds(for message: ClientMessage, isReady: Bool) -> UInt64 {
         guard isReady else { return limits.connectMilliseconds }
         switch message {
         case .sync(let sync): return UInt64(sync.timeoutMilliseconds) + limits.connectMilliseconds

@@ -32,12 +32,13 @@ public struct Transport: Sendable {
             return TandemError(
                 .denied,
                 "this user may not connect to \(path) (\(error)); join the socket's group, for example with "
-                    + "`usermod -aG tandem USER` and a new login, or name another socket with the "
-                    + "parameter `socket:` or TANDEM_SOCKET")
+                    + "`usermod -aG tandem USER` and a new login, or name another socket "
+                    + "(`socket:` in Swift, `--socket` in a command, or TANDEM_SOCKET)")
         }
         return TandemError(
             .disconnected,
             "no daemon listens on \(path) (\(error)); start it with `tandemd --store DIR --socket "
-                + "\(path)`, or name another socket with the parameter `socket:` or TANDEM_SOCKET")
+                + "\(path)`, or name another socket (`socket:` in Swift, `--socket` in a command, or "
+                + "TANDEM_SOCKET)")
     }
 }

@@ -28,7 +28,9 @@ public struct FetchExplanation: Sendable, CustomStringConvertible {
 
     /// The plan as an indented tree, and the amount of data read in the last line.
     public var description: String {
-        let read = "\(rowsRead) rows and \(keysRead) keys read, \(returned) returned"
+        let rows = "\(rowsRead) \(rowsRead == 1 ? "row" : "rows")"
+        let keys = "\(keysRead) \(keysRead == 1 ? "key" : "keys")"
+        let read = "\(rows) and \(keys) read, \(returned) returned"
         return (plan(limits: "") + [read]).joined(separator: "\n")
     }
 

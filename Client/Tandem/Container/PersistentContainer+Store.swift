@@ -116,8 +116,9 @@ extension PersistentContainer {
     /// Migrates the store to a model, in one transaction; blocks.
     ///
     /// Data of entities and properties that the model lacks is lost, and so are values that can't
-    /// be converted; check `preview(of:)` first. Apps whose model has a removed entity or property
-    /// are disconnected with `schemaMismatch`.
+    /// be converted; `preview(of:)` says whether the change `isPossible`, and how many values and
+    /// objects would be `lost`. Apps whose model has a removed entity or property are disconnected
+    /// with `schemaMismatch`.
     ///
     /// Throws one of these errors, in which case nothing was changed:
     ///

@@ -50,10 +50,12 @@ struct StoreCalls {
             if sort.isEmpty { step.isOrdered = false }
             return step
         }
+        let returned = Int(clamping: answer.returned)
         return FetchExplanation(
             position: answer.position, steps: steps, sort: sort,
-            rowsRead: Int(clamping: answer.rowsRead),
-            keysRead: Int(clamping: answer.keysRead), returned: Int(clamping: answer.returned),
+            rowsRead: Int(clamping: answer.rowsRead), keysRead: Int(clamping: answer.keysRead),
+            // The daemon counts all matches.
+            returned: isCount ? request.clipped(returned) : returned,
             output: answer.output, isAnsweredAtOnce: answer.atOnce)
     }
 

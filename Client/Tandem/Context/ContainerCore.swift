@@ -132,12 +132,12 @@ package final class ContainerCore: Sendable {
 
     /// Returns the entity with a name in a model.
     ///
-    /// Throws `unknownEntity`; the message names the class that the caller used for the entity.
+    /// Throws `unknownEntity`; the message names the class that is registered for the entity.
     func entity(named name: String, in model: CompiledModel) throws(TandemError) -> CompiledEntity {
         if let entity = model.entity(named: name) { return entity }
         var error = model.unknownEntity(name)
         if let type = classes.withLock({ $0.types[name] }) {
-            error.message += "; add \(type).self to the container's entities"
+            error.message += "; add \(type).self to the container's entities or model"
         }
         throw error
     }

@@ -37,22 +37,48 @@ final class ContextLink: PushReceiver {
     func signal() {
         guard let actor else { return }
         if isScheduled.exchange(true, ordering: .acquiringAndReleasing) { return }
-        if isOfMainActor {
-            // Begins on the main actor. The other form begins on the concurrent pool, and would
-            // wake one thread more.
-            Task { @MainActor in await run(on: MainActor.shared) }
-        } else {
-            Task { await run(on: actor) }
-        }
+        start(.merge, on: actor)
     }
 
     /// Makes the context report its object changes after the current job.
     func signalChanges() {
         guard let actor else { return hasWaitingWork.store(true, ordering: .relaxed) }
+        start(.report, on: actor)
+    }
+
+    /// The work that a task of the link does.
+    private enum Work {
+        /// Merges received transactions.
+        case merge
+        /// Reports object changes, and requests what lists lack.
+        case report
+    }
+
+    /// Starts a task for work on the context's actor.
+    ///
+    /// A task isolated to the main actor begins on its thread. A task that hops to another actor
+    /// begins on the concurrent pool, which wakes one more thread.
+    private func start(_ work: Work, on actor: any Actor) {
         if isOfMainActor {
-            Task { @MainActor in await process(on: MainActor.shared) }
+            Task { @MainActor in await perform(work, on: MainActor.shared) }
         } else {
-            Task { await process(on: actor) }
+            Task { await perform(work, on: actor) }
+        }
+    }
+
+    private func perform(_ work: Work, on actor: isolated any Actor) async {
+        switch work {
+        case .merge:
+            isScheduled.store(false, ordering: .releasing)
+            await context?.follower.followPushes()
+        case .report:
+            guard let context else { return }
+            context.reporter.processScheduled()
+            await context.listUpdater.loadLacking()
+            await context.listUpdater.fillWindows()
+            // Parts don't retain their context, so it has to be retained until the work above is
+            // done.
+            withExtendedLifetime(context) {}
         }
     }
 
@@ -62,20 +88,6 @@ final class ContextLink: PushReceiver {
             return
         }
         context.reporter.processScheduled()
-    }
-
-    private func process(on actor: isolated any Actor) async {
-        guard let context else { return }
-        context.reporter.processScheduled()
-        await context.listUpdater.loadLacking()
-        await context.listUpdater.fillWindows()
-        // Parts don't retain their context, so it has to be retained until the work above is done.
-        withExtendedLifetime(context) {}
-    }
-
-    private func run(on actor: isolated any Actor) async {
-        isScheduled.store(false, ordering: .releasing)
-        await context?.follower.followPushes()
     }
 
     // MARK: Checks

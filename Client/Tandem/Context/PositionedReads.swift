@@ -112,7 +112,7 @@ struct PositionedReads: ContextPart {
         throw TandemError(
             .timeout,
             "the read or move did not complete in \(core.limits.readAttempts) attempts, because the "
-                + "context kept changing; try again")
+                + "context merged later saves before each answer; try again")
     }
 
     // MARK: At a pin

@@ -186,5 +186,5 @@ extension FetchDescriptor {
     }
 
     /// Returns the number of objects that offset and limit select among `count` matches.
-    fileprivate func clipped(_ count: Int) -> Int { min(limit ?? .max, max(0, count - offset)) }
+    func clipped(_ count: Int) -> Int { min(limit ?? .max, max(0, count - offset)) }
 }

@@ -48,14 +48,18 @@ extension Array: PredicateOperand where Element: PredicateOperand {
 }
 
 extension QueryExpression {
-    /// Creates the expression for a value, an object, a list or the property with a name.
+    /// Creates the expression for a value, an object or a list.
+    ///
+    /// An operand is no key path: only the parser of texts reads those, with `SELF` and aggregates.
     init(_ argument: PredicateArgument) {
         switch argument {
         case .value(let value): self = .constant(value)
         case .object(let id): self = .object(id)
         case .list(let elements): self = .list(elements.map { QueryExpression($0) })
         case .keyPath(let text):
-            self = .keyPath(text.split(separator: ".").map(String.init))
+            preconditionFailure(
+                "A predicate operand must be a value, an object or a list, not the key path \(text)."
+            )
         }
     }
 }

@@ -32,7 +32,7 @@ final class ReaderPool: ReadExecutor {
     private let queue = WorkQueue<ReadJob>()
     private let news = Locked<[ReadJob]>([])
     private let busy = Locked(0)
-    private let turns: ReaderTurns
+    let turns: ReaderTurns
     private let wakeUp: WakeUp
     private var threads: [KernelThread] = []
     /// The maximum number of jobs that have a thread and a snapshot.

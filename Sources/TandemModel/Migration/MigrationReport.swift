@@ -82,7 +82,8 @@ public struct MigrationReport: Hashable, Sendable, CustomStringConvertible {
             return "\(item.difference)" + (item.objects > 0 ? ", \(objects)" : "")
                 + (item.lost > 0 ? ", \(item.lost) lost" : "")
         }
-        return (differences + problems.map(\.description)).joined(separator: "\n")
+        let lines = differences + problems.map(\.description)
+        return lines.isEmpty ? "no differences" : lines.joined(separator: "\n")
     }
 }
 

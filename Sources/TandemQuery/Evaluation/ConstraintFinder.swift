@@ -14,7 +14,7 @@ enum ConstraintFinder {
         }
     }
 
-    /// Returns whether the constraints are equivalent to the predicate.
+    /// Returns whether every object that satisfies the constraints matches the predicate.
     static func constraintsImply(_ node: PredicateNode, of entity: CompiledEntity) -> Bool {
         switch node {
         case .constant(let value): value

@@ -29,7 +29,7 @@ package struct FetchPlanStep: Hashable, Sendable {
     /// The number of index ranges, unique keys or parts of a union; 0 for the other access paths.
     package var ranges: Int
     /// Whether every candidate matches, so that the predicate need not be evaluated.
-    package var decides: Bool
+    package var findsOnlyMatches: Bool
     /// Whether candidates are found in the request's order, so that the read can end at the limit.
     package var isOrdered: Bool
     /// The number of steps above this one in the tree.
@@ -42,13 +42,14 @@ package struct FetchPlanStep: Hashable, Sendable {
     /// Creates a step.
     package init(
         entity: String, access: Access, properties: [String] = [], ranges: Int = 0,
-        decides: Bool = false, isOrdered: Bool = false, depth: Int = 0, needsOnlyKeys: Bool = false
+        findsOnlyMatches: Bool = false, isOrdered: Bool = false, depth: Int = 0,
+        needsOnlyKeys: Bool = false
     ) {
         self.entity = entity
         self.access = access
         self.properties = properties
         self.ranges = ranges
-        self.decides = decides
+        self.findsOnlyMatches = findsOnlyMatches
         self.isOrdered = isOrdered
         self.depth = depth
         self.needsOnlyKeys = needsOnlyKeys

@@ -17,7 +17,7 @@ package struct PlanText {
     /// Adds the plan of a fetch: the evaluation of its predicate, if any, above the access path.
     package mutating func addPlan() {
         guard steps.indices.contains(next) else { return }
-        if !steps[next].decides { add("rows evaluated") }
+        if !steps[next].findsOnlyMatches { add("rows evaluated") }
         addAccess()
     }
 

@@ -6,7 +6,11 @@ extension Store {
     /// Cost: reads the rows of every entity whose values are lost, converted or checked against a
     /// new rule. A new uniqueness constraint needs 24 bytes of memory per object.
     package func preview(of next: CompiledModel) throws(StoreError) -> MigrationReport {
-        guard let model else { return MigrationReport() }
+        guard let model else {
+            var report = MigrationReport()
+            report.items = Model().differences(to: next.model).map { MigrationReport.Item($0) }
+            return report
+        }
         let differences = try model.model.differences(to: next.model) {
             (name) throws(StoreError) -> Bool in
             guard let entity = model.entity(named: name) else { return false }

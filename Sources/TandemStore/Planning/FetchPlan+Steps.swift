@@ -6,7 +6,7 @@ extension FetchPlan {
         of request: CompiledRequest, for kind: FetchResultKind, depth: Int = 0
     ) -> [FetchPlanStep] {
         var step = FetchPlanStep(
-            entity: request.entity.name, access: .scan, decides: findsOnlyMatches,
+            entity: request.entity.name, access: .scan, findsOnlyMatches: findsOnlyMatches,
             isOrdered: isOrdered, depth: depth, needsOnlyKeys: needsNoRows(for: kind))
         var parts: [FetchPlanStep] = []
         switch access {

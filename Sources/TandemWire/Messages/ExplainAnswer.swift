@@ -65,7 +65,7 @@ extension ByteWriter {
         uint8(UInt8(place))
         names(step.properties)
         uint32(UInt32(clamping: step.ranges))
-        bool(step.decides)
+        bool(step.findsOnlyMatches)
         bool(step.isOrdered)
         uint8(UInt8(clamping: step.depth))
         bool(step.needsOnlyKeys)
@@ -92,7 +92,7 @@ extension ByteReader {
         return FetchPlanStep(
             entity: entity, access: FetchPlanStep.Access.allCases[place],
             properties: try names(limit: WireLimits.names), ranges: Int(try uint32()),
-            decides: try bool(), isOrdered: try bool(), depth: Int(try uint8()),
+            findsOnlyMatches: try bool(), isOrdered: try bool(), depth: Int(try uint8()),
             needsOnlyKeys: try bool())
     }
 }

@@ -37,9 +37,8 @@ struct ExplainCommand: ParsableCommand {
         }
     }
 
-    /// The limit and the offset, which a count ignores.
+    /// The limit and the offset.
     private var limits: String {
-        if count { return "" }
         let limit = options.limit.map { ", limit \($0)" } ?? ""
         return limit + (options.offset > 0 ? ", offset \(options.offset)" : "")
     }
@@ -59,7 +58,7 @@ extension FetchPlanStep {
         .object([
             "entity": .string(entity), "access": .string(access.rawValue),
             "properties": .array(properties.map { .string($0) }), "ranges": .int(Int64(ranges)),
-            "decides": .bool(decides), "ordered": .bool(isOrdered),
+            "decides": .bool(findsOnlyMatches), "ordered": .bool(isOrdered),
             "depth": .int(Int64(depth)), "keysOnly": .bool(needsOnlyKeys),
         ])
     }
