@@ -75,6 +75,28 @@ import Testing
         #expect("\(same)" == "no differences")
     }
 
+    @Test func `violations of different rules of a property are different problems`() throws {
+        func model(_ age: Attribute, unique: [[String]] = []) -> Model {
+            var model = Model { Entity("Person") { Attribute("age", .int, optional: true) } }
+            model.entities["Person"]?.attributes["age"] = age
+            model.entities["Person"]?.uniqueness = unique
+            return model
+        }
+        let bench = try StoreBench(model: model(Attribute("age", .int, optional: true)))
+        let ages: [Value] = [.null, .int(99), .int(99)]
+        try bench.apply(
+            try ages.enumerated().map { try bench.insert("Person", UInt64($0 + 1), ["age": $1]) })
+        let next = model(Attribute("age", .int, optional: false, max: 30), unique: [["age"]])
+        let report = try bench.store.preview(
+            of: try CompiledModel(next, replacing: try bench.model))
+        #expect(
+            report.problems.map(\.description) == [
+                "Person.age: Person/2 has the same values (1 object: Person/3)",
+                "Person.age: a value is required (1 object: Person/1)",
+                "Person.age: the value is above the maximum of 30 (2 objects: Person/2, Person/3)",
+            ])
+    }
+
     @Test func `a store without a model gains every entity`() throws {
         let bench = try StoreBench(model: nil)
         let report = try bench.store.preview(of: CompiledModel(leagueModel))

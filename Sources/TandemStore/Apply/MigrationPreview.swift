@@ -30,6 +30,16 @@ private final class MigrationPreview {
     private let new: CompiledModel
     private let dropped: Set<EntityTag>
     private(set) var report = MigrationReport()
+    /// The index of the problem that counts the violations of a rule.
+    private var problems: [Rule: Int] = [:]
+
+    /// A kind of rule for a property, whose violations are counted as one problem.
+    private struct Rule: Hashable {
+        enum Kind { case presence, value, uniqueness }
+        let entity: String
+        let property: String
+        let kind: Kind
+    }
 
     init(
         _ store: Store, from old: CompiledModel, to new: CompiledModel,
@@ -54,7 +64,9 @@ private final class MigrationPreview {
         for index in Set(new.entities.flatMap(\.uniqueness)).sorted(by: { $0.id < $1.id }) {
             try checkUnique(index)
         }
-        report.problems.sort { ($0.entity, $0.property) < ($1.entity, $1.property) }
+        report.problems.sort {
+            ($0.entity, $0.property, $0.message) < ($1.entity, $1.property, $1.message)
+        }
     }
 
     /// Adds counts to the report item of a difference; `entity` is the entity that declares the
@@ -100,7 +112,12 @@ private final class MigrationPreview {
             }
             for property in suspects {
                 guard let message = try problem(property, values, stored) else { continue }
-                add(message, property.name, new, stored.object)
+                let isMissing =
+                    property.relationship?.toMany != true && values[property.slot].isNull
+                let rule = Rule(
+                    entity: new.name, property: property.name,
+                    kind: isMissing ? .presence : .value)
+                add(message, rule, stored.object)
             }
         }
         for property in lost {
@@ -184,19 +201,14 @@ private final class MigrationPreview {
         return relationship.problem(withCount: members.count { !dropped.contains($0.tag) })
     }
 
-    private func add(
-        _ message: String, _ property: String, _ entity: CompiledEntity,
-        _ object: ObjectReference
-    ) {
-        let name = new.entity(tagged: object.tag)?.name ?? entity.name
+    private func add(_ message: String, _ rule: Rule, _ object: ObjectReference) {
+        let name = new.entity(tagged: object.tag)?.name ?? rule.entity
         let id = ObjectID(entity: name, number: object.number)
-        let found = report.problems.firstIndex {
-            $0.entity == entity.name && $0.property == property
-        }
-        guard let index = found else {
+        guard let index = problems[rule] else {
+            problems[rule] = report.problems.count
             return report.problems.append(
                 MigrationReport.Problem(
-                    entity: entity.name, property: property, message: message, count: 1,
+                    entity: rule.entity, property: rule.property, message: message, count: 1,
                     objects: [id]))
         }
         report.problems[index].count += 1
@@ -228,12 +240,15 @@ private final class MigrationPreview {
             }
         }
         keys.sort { ($0.first, $0.second, $0.number) < ($1.first, $1.second, $1.number) }
+        let rule = Rule(
+            entity: declaring.name, property: index.properties.joined(separator: ", "),
+            kind: .uniqueness)
         for (key, next) in zip(keys, keys.dropFirst())
         where (key.first, key.second) == (next.first, next.second) {
             let other = new.id(of: ObjectReference(tag: key.tag, number: key.number))
             add(
-                "\(other) has the same values", index.properties.joined(separator: ", "),
-                declaring, ObjectReference(tag: next.tag, number: next.number))
+                "\(other) has the same values", rule,
+                ObjectReference(tag: next.tag, number: next.number))
         }
     }
 }
