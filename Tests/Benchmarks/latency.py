@@ -64,7 +64,7 @@ class Save:
         raise LookupError(name)
 
     def stages(self):
-        """Returns the begin of the save, and pairs of each stage's name and end."""
+        """Returns the start of the save, and pairs of each stage's name and end."""
         # p3 sleeps before it saves.
         begin = max(
             [c.end for c in self.calls if c.name == "clock_nanosleep" and c.thread == self.saver],
@@ -73,8 +73,7 @@ class Save:
         received = self.find(
             "recvfrom", sent.start, lambda c: c.thread != self.saver and c.result == sent.result)
         daemon = received.thread
-        write = self.find(
-            "pwrite64", received.end, lambda c: c.thread == daemon)
+        write = self.find("pwrite64", received.end, lambda c: c.thread == daemon)
         flush = self.find(
             "fdatasync", write.end, lambda c: c.thread == daemon and c.file == write.file)
         answer = self.find("sendto", flush.end, lambda c: c.thread == daemon)
@@ -133,13 +132,15 @@ def main(scenario, paths):
         try:
             begin, stages = save.stages()
         except (LookupError, IndexError):
-            # The saves at the begin and the end of a pass, during which other requests run.
+            # The saves at the start and the end of a pass, during which other requests run.
             continue
         at = begin
         for name, end in stages:
             times.setdefault(name, []).append((end - at) * 1000)
             at = end
         times.setdefault("total", []).append((at - begin) * 1000)
+    if not times:
+        sys.exit(f"latency.py: no save of {scenario} is in the traces {', '.join(paths)}")
     for name, values in times.items():
         print(json.dumps({
             "scenario": "latency", "peer": "tandem", "metric": scenario, "stage": name,
@@ -147,4 +148,6 @@ def main(scenario, paths):
             "unit": "us", "samples": len(values)}, separators=(",", ":")))
 
 
+if len(sys.argv) < 3:
+    sys.exit(__doc__)
 main(sys.argv[1], sys.argv[2:])
