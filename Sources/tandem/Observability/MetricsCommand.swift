@@ -28,28 +28,20 @@ struct MetricsCommand: ParsableCommand {
 
     func run() throws {
         do {
-            try put(try DaemonStatus(global).json.exposition.text)
+            try put(try DaemonMetrics(status: try global.container().status()))
         } catch let error as TandemError where [.disconnected, .timeout].contains(error.code) {
-            if outputFile != nil { try put(Exposition.down.text) }
+            if outputFile != nil { try put(.down) }
             throw error
         }
     }
 
-    private func put(_ text: String) throws {
+    private func put(_ metrics: DaemonMetrics) throws {
+        let text = Exposition(metrics).text
         guard let outputFile else { return StandardStream.output.write(text) }
         do {
             try RealFileSystem().replace(outputFile, with: Array(text.utf8))
         } catch {
             throw CommandFailure("\(error)")
         }
-    }
-}
-
-extension Exposition {
-    /// The metrics if no daemon answers.
-    static var down: Exposition {
-        var exposition = Exposition()
-        exposition.gauge("tandem_up", "1 if the daemon answers", 0)
-        return exposition
     }
 }
