@@ -35,19 +35,24 @@ extension Engine {
         }
     }
 
-    /// Flushes the batch, then answers its saves before any other session is served.
+    /// Flushes the batch, then answers its saves before any other session is served, apart from a
+    /// few subscribers.
+    ///
+    /// Writing an answer wakes the thread that saves, often on this thread's processor. A push that
+    /// is written afterwards then waits until that thread has run.
     ///
     /// If the flush fails, none of its saves takes effect, and all of them are answered with the
     /// error.
     func commit() throws {
         let before = committer.position
         if let done = try flush() {
-            if !done.transactions.isEmpty { announce(done.transactions, after: before) }
+            let first = announce(done.transactions, after: before)
             // A save's own transaction is pushed to its client before the answer and in the same
             // write.
             for session in saves.savers where session.isReady { try pump(session) }
             saves.answerPlanned(checkpointError: done.checkpointError)
             settleBatch(because: nil, checkpointError: done.checkpointError)
+            for session in first { try push(to: session) }
         }
         saves.answerRefused()
         for session in saves.savers {
@@ -68,15 +73,30 @@ extension Engine {
         }
     }
 
-    private func announce(_ transactions: [EncodedTransaction], after position: UInt64) {
+    /// Queues the subscribers of a flush; returns those to serve before the saves are answered.
+    ///
+    /// Returns none for a large batch, and no subscriber that was lagging before.
+    private func announce(
+        _ transactions: [EncodedTransaction], after position: UInt64
+    ) -> [Session] {
+        guard !transactions.isEmpty else { return [] }
+        var first: [Session] = []
+        let most =
+            transactions.count <= DaemonLimits.transactionsBeforeAnswers
+            ? DaemonLimits.subscribersBeforeAnswers : 0
         let now = clock.monotonicNanoseconds
-        let hasSubscribers = pushes.announce(transactions, after: position, at: now) {
-            queues.queueOutput(of: $0)
+        let hasSubscribers = pushes.announce(transactions, after: position, at: now) { session in
+            queues.queueOutput(of: session)
+            guard first.count < most, !saves.savers.contains(where: { $0 === session }) else {
+                return
+            }
+            first.append(session)
         }
         if hasSubscribers {
             queues.beginFanOut(after: position, upTo: committer.position, at: now)
         }
         wakeSyncs()
+        return first
     }
 
     /// Reports the outcome of the flush to the running batch insert, update or delete.

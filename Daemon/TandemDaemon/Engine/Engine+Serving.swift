@@ -78,6 +78,14 @@ extension Engine {
 
     // MARK: Pushes
 
+    /// Sends a subscriber its pushes, but answers none of its requests.
+    func push(to session: Session) throws {
+        guard session.isReady, !session.isClosing, !session.isWaitingToWrite else { return }
+        if try serveShared(session) { return }
+        try pump(session)
+        finish(session)
+    }
+
     /// Serves an idle session with a shared push batch; returns false if it must be served
     /// separately.
     private func serveShared(_ session: Session) throws -> Bool {

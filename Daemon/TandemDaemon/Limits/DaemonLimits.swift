@@ -192,6 +192,10 @@ extension DaemonLimits {
     static let sliceNanoseconds: UInt64 = 20_000_000
     /// The maximum number of saves of one session planned before other sessions are polled.
     static let savesInTurn = 16
+    /// The maximum number of subscribers that are sent a flush before its saves are answered, and
+    /// the maximum number of transactions of such a flush.
+    static let subscribersBeforeAnswers = 2
+    static let transactionsBeforeAnswers = 4
     /// The maximum size of the changes that one verdict request covers, about forty thousand
     /// changes.
     ///
