@@ -19,12 +19,10 @@ public struct BatchDeleteRequest: Hashable, Sendable {
         self.fetchRequest = fetchRequest.untyped
     }
 
-    /// Creates a request that deletes all objects of a class.
-    public init<Object: ManagedEntity>(_ type: Object.Type) { self.init(FetchRequest(type)) }
-
-    /// Creates a request that deletes the objects of a class that match a condition on key paths.
+    /// Creates a request that deletes the objects of a class, or those that match a condition on
+    /// key paths.
     public init<Object: ManagedEntity>(
-        _ type: Object.Type, where condition: TypedPredicate<Object>
+        _ type: Object.Type, where condition: TypedPredicate<Object>? = nil
     ) {
         self.init(FetchRequest(type, where: condition))
     }

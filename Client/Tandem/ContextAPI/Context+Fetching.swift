@@ -42,35 +42,21 @@ extension ManagedObjectContext {
         }.shown(as: Object.self)
     }
 
-    /// Returns all objects of a class, in order; blocks.
+    /// Returns the objects of a class, or those that match a condition on key paths, in order;
+    /// blocks.
     ///
     ///     let teams = try context.fetch(Team.self, sort: [.descending(\.wins)])
+    ///     let strong = try context.fetch(Team.self, where: \.wins > 3 && \.zone == "Africa")
     public func fetch<Object: ManagedEntity>(
-        _ type: Object.Type, sort: [SortKey<Object>] = [], limit: Int? = nil
-    ) throws -> [Object] {
-        try fetch(FetchRequest(type, sort: sort, limit: limit))
-    }
-
-    /// Returns all objects of a class, in order.
-    public func fetch<Object: ManagedEntity>(
-        _ type: Object.Type, sort: [SortKey<Object>] = [], limit: Int? = nil
-    ) async throws -> [Object] {
-        try await fetch(FetchRequest(type, sort: sort, limit: limit))
-    }
-
-    /// Returns the objects of a class that match a condition on key paths, in order; blocks.
-    ///
-    ///     let teams = try context.fetch(Team.self, where: \.wins > 3 && \.zone == "Africa")
-    public func fetch<Object: ManagedEntity>(
-        _ type: Object.Type, where condition: TypedPredicate<Object>,
+        _ type: Object.Type, where condition: TypedPredicate<Object>? = nil,
         sort: [SortKey<Object>] = [], limit: Int? = nil
     ) throws -> [Object] {
         try fetch(FetchRequest(type, where: condition, sort: sort, limit: limit))
     }
 
-    /// Returns the objects of a class that match a condition on key paths, in order.
+    /// Returns the objects of a class, or those that match a condition on key paths, in order.
     public func fetch<Object: ManagedEntity>(
-        _ type: Object.Type, where condition: TypedPredicate<Object>,
+        _ type: Object.Type, where condition: TypedPredicate<Object>? = nil,
         sort: [SortKey<Object>] = [], limit: Int? = nil
     ) async throws -> [Object] {
         try await fetch(FetchRequest(type, where: condition, sort: sort, limit: limit))

@@ -63,37 +63,27 @@ extension ManagedObjectContext {
 
     // MARK: Loading
 
-    /// Loads faults with one request; blocks.
-    public func load(_ objects: some Sequence<ManagedObject>) throws {
-        try blocking { try await loader.load(objects.map(\.record.reference), $0) }
-    }
-
-    /// Loads faults with one request.
-    public func load(_ objects: [ManagedObject]) async throws {
-        try await cancellable { try await loader.load(objects.map(\.record.reference), $0) }
-    }
-
-    /// Loads objects and the objects that key paths reach from them; blocks.
+    /// Loads faults with one request, and the objects that key paths reach from them; blocks.
     ///
     ///     try context.load(teams, prefetching: ["league", "players.club"])
     ///
-    /// Sends one request for each step of the longest path, regardless of the number of objects and
+    /// Sends one more request for each step of the longest path, regardless of the number of objects and
     /// paths. Each request loads the rows of related objects, or members together with their rows.
     /// Data that is already loaded is not requested. Without prefetching, following a relationship
     /// from an object for the first time sends a request. Loaded data that is not in use may be
     /// removed again (`limits.cachedRows`). Throws `unknownProperty` for a key path that contains
     /// anything but relationships, and the errors of reads.
     public func load(
-        _ objects: some Sequence<ManagedObject>, prefetching keyPaths: [String]
+        _ objects: some Sequence<ManagedObject>, prefetching keyPaths: [String] = []
     ) throws {
         try blocking {
             try await prefetcher.load(objects.map(\.record.reference), prefetching: keyPaths, $0)
         }
     }
 
-    /// Loads objects and the objects that key paths reach from them.
+    /// Loads faults with one request, and the objects that key paths reach from them.
     public func load(
-        _ objects: [ManagedObject], prefetching keyPaths: [String]
+        _ objects: [ManagedObject], prefetching keyPaths: [String] = []
     ) async throws {
         try await cancellable {
             try await prefetcher.load(objects.map(\.record.reference), prefetching: keyPaths, $0)

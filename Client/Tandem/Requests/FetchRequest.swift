@@ -66,14 +66,6 @@ public struct FetchRequest<Object: ManagedObject>: Hashable, Sendable {
 }
 
 extension FetchRequest where Object: ManagedEntity {
-    /// Creates a request for all objects of a class.
-    public init(
-        _ type: Object.Type = Object.self, sort: [SortKey<Object>] = [], limit: Int? = nil,
-        offset: Int = 0, includesSubentities: Bool = true
-    ) {
-        self.init(type.entity.name, .success(nil), sort, limit, offset, includesSubentities)
-    }
-
     /// Creates a request for the objects of a class that match a condition in any form
     /// (``PredicateSource``).
     ///
@@ -94,21 +86,21 @@ extension FetchRequest where Object: ManagedEntity {
     ) -> Result<ObjectPredicate?, TandemError> {
         Result { () throws(TandemError) in try condition.objectPredicate }
     }
-}
 
-extension FetchRequest where Object: ManagedEntity {
-    /// Creates a request for the objects that match a condition on key paths.
+    /// Creates a request for the objects of a class, or for those that match a condition on key
+    /// paths.
     ///
+    ///     FetchRequest(Team.self, sort: [.descending(\.wins)])
     ///     FetchRequest(Team.self, where: \.wins > 3 && \.zone == "Africa")
     ///     FetchRequest(where: \Team.wins > 3)
     public init(
-        _ type: Object.Type = Object.self, where condition: TypedPredicate<Object>,
+        _ type: Object.Type = Object.self, where condition: TypedPredicate<Object>? = nil,
         sort: [SortKey<Object>] = [], limit: Int? = nil, offset: Int = 0,
         includesSubentities: Bool = true
     ) {
         self.init(
-            type.entity.name, Self.translation(of: condition), sort, limit, offset,
-            includesSubentities)
+            type.entity.name, condition.map(Self.translation) ?? .success(nil), sort, limit,
+            offset, includesSubentities)
     }
 
     /// Creates a request for the objects that match a `#Predicate`, which names the class.
