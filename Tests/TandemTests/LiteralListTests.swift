@@ -1,4 +1,6 @@
+import Observation
 import TandemEmbedded
+import TandemIO
 import TandemModel
 import Testing
 
@@ -34,6 +36,26 @@ import Testing
         hours.source = .store(context)
         #expect(hours.error?.code == .usage)
         #expect(hours.error?.message.contains("ObjectValue") == true)
+    }
+
+    @Test func `objects of a store in memory are listed, edited and observed without a container`()
+        throws
+    {
+        let context = try PersistentContainer.inMemory(entities: [Club.self, Member.self])
+            .viewContext
+        let club = try context.insert(Club.self)
+        let member = try context.insert(Member.self)
+        (club.name, member.name, member.club) = ("a", "Roger", club)
+        let list = FetchedResults(values: [member], sectionName: { $0.club?.name ?? "" })
+        #expect(list.sections.map(\.id) == ["a"] && list.first?.name == "Roger")
+        let isNotified = Locked(false)
+        withObservationTracking {
+            _ = list.first?.club?.name
+        } onChange: {
+            isNotified.withLock { $0 = true }
+        }
+        club.name = "b"
+        #expect(isNotified.withLock { $0 } && list.first?.club?.name == "b")
     }
 
     @Test func `each reader of signals gets one for every published list, and none for values`()

@@ -51,21 +51,13 @@ import Testing
         #expect(FolderRules.arrows(wire + [back]).keys.sorted() == [arrow, arrow.reversed])
     }
 
-    @Test func `folders that refer to each other are found, unless the pair is known`() {
-        let pair = FolderRules.Arrow(
-            from: "Sources/TandemWire/Frames", to: "Sources/TandemWire/Messages")
+    @Test func `folders that refer to each other are found`() {
         let (oneWay, both) = (FolderRules.arrows(wire), FolderRules.arrows(wire + [back]))
-        #expect(FolderRules.pairs(oneWay, known: []) == [])
+        #expect(FolderRules.pairs(oneWay) == [])
         #expect(
-            messages(FolderRules.pairs(both, known: [])) == [
+            messages(FolderRules.pairs(both)) == [
                 "Sources/TandemWire/Frames: Frame.swift names Message in Sources/TandemWire/Messages, "
                     + "where Kind.swift names Frame in Sources/TandemWire/Frames"
-            ])
-        #expect(FolderRules.pairs(both, known: [pair]) == [])
-        #expect(
-            messages(FolderRules.pairs(oneWay, known: [pair])) == [
-                "Sources/TandemWire/Frames: does not form a pair with Sources/TandemWire/Messages any "
-                    + "more; remove the known pair"
             ])
     }
 
@@ -105,14 +97,12 @@ import Testing
 
     @Test func `a folder that refers to one above it in the page is found`() {
         let arrows = FolderRules.arrows(wire)
-        #expect(FolderRules.upward(arrows, pages: page("Frames", "Messages"), known: []) == [])
+        #expect(FolderRules.upward(arrows, pages: page("Frames", "Messages")) == [])
         let upside = page("Messages", "Frames")
         #expect(
-            messages(FolderRules.upward(arrows, pages: upside, known: [])) == [
+            messages(FolderRules.upward(arrows, pages: upside)) == [
                 "Sources/TandemWire/Frames: Frame.swift names Message in Sources/TandemWire/Messages, "
                     + "which Sources/TandemWire/TandemWire.docc/Wire.md lists above"
             ])
-        let known = Set(arrows.keys)
-        #expect(FolderRules.upward(arrows, pages: upside, known: known) == [])
     }
 }

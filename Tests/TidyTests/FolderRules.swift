@@ -16,14 +16,6 @@ enum FolderRules {
         }
     }
 
-    /// The pairs of folders that refer to each other, each in the order of its names.
-    ///
-    /// The list may only get shorter: a pair that is no longer found must be removed.
-    static let knownPairs: Set<Arrow> = [
-        // An object reads its record in its context, which creates the object.
-        Arrow(from: "Client/Tandem/Context", to: "Client/Tandem/Objects")
-    ]
-
     // MARK: References
 
     /// Returns the arrows between folders of one module, each with one of its references.
@@ -105,27 +97,14 @@ enum FolderRules {
 
     // MARK: Rules
 
-    /// Returns a finding for each pair of folders that refer to each other, except the known pairs.
-    ///
-    /// A known pair that is no longer found is a finding too.
-    static func pairs(_ arrows: [Arrow: String], known: Set<Arrow>) -> [Finding] {
-        var findings: [Finding] = []
-        for (arrow, reference) in arrows.sorted(by: { $0.key < $1.key })
-        where arrow.from < arrow.to && !known.contains(arrow) {
-            guard let back = arrows[arrow.reversed] else { continue }
-            findings.append(
-                Finding(
-                    path: arrow.from,
-                    message: "\(reference) in \(arrow.to), where \(back) in \(arrow.from)"))
+    /// Returns a finding for each pair of folders that refer to each other.
+    static func pairs(_ arrows: [Arrow: String]) -> [Finding] {
+        arrows.sorted { $0.key < $1.key }.compactMap { arrow, reference -> Finding? in
+            guard arrow.from < arrow.to, let back = arrows[arrow.reversed] else { return nil }
+            return Finding(
+                path: arrow.from,
+                message: "\(reference) in \(arrow.to), where \(back) in \(arrow.from)")
         }
-        for pair in known.sorted() where arrows[pair] == nil || arrows[pair.reversed] == nil {
-            findings.append(
-                Finding(
-                    path: pair.from,
-                    message: "does not form a pair with \(pair.to) any more; remove the known pair")
-            )
-        }
-        return findings
     }
 
     /// Returns a finding for each folder that its module's page omits, and for each listed one
@@ -147,17 +126,13 @@ enum FolderRules {
         }
     }
 
-    /// Returns a finding for each reference to a folder that the page lists above, except in known
-    /// pairs.
-    static func upward(
-        _ arrows: [Arrow: String], pages: [SourceFile], known: Set<Arrow>
-    ) -> [Finding] {
+    /// Returns a finding for each reference to a folder that the page lists above.
+    static func upward(_ arrows: [Arrow: String], pages: [SourceFile]) -> [Finding] {
         modules(pages).flatMap { module, page -> [Finding] in
             let listed = listedFolders(page, of: module)
             return arrows.sorted { $0.key < $1.key }.compactMap { arrow, reference -> Finding? in
                 guard let from = listed.firstIndex(of: arrow.from),
-                    let to = listed.firstIndex(of: arrow.to), to < from,
-                    !known.contains(arrow), !known.contains(arrow.reversed)
+                    let to = listed.firstIndex(of: arrow.to), to < from
                 else { return nil }
                 return Finding(
                     path: arrow.from,

@@ -50,7 +50,7 @@ public final class PersistentContainer: Sendable {
         connection.payloads.describe { [weak connection] number in
             connection?.knownSession?.position(number)
         }
-        core = ContainerCore(connection, limits)
+        core = ContainerCore(connection, limits, validate: ManagedClassValidator.problem(of:for:))
         // Fails early, because no daemon would accept the declaration.
         if let problem = connection.declarationProblem { connection.fail(problem) }
     }

@@ -10,8 +10,13 @@ package final class ContainerCore: Sendable {
     /// The log of the container's operations.
     package var log: ConnectionLog { connection.log }
     let limits: ClientLimits
+    /// Returns the first error of a class for its entity; nil if the class is valid.
+    private let validate: Validator
     private let caches = Locked<String?>(TandemPaths.cacheDirectory)
     private let classes = Locked(Classes())
+
+    typealias Validator =
+        @Sendable (_ type: ManagedObject.Type, _ entity: CompiledEntity) -> TandemError?
 
     private struct Classes {
         var types: [String: ManagedObject.Type] = [:]
@@ -24,9 +29,9 @@ package final class ContainerCore: Sendable {
         var problem: TandemError?
     }
 
-    init(_ connection: Connection, _ limits: ClientLimits) {
-        self.connection = connection
-        self.limits = limits
+    /// Creates the state of a container that validates classes with `validate`.
+    init(_ connection: Connection, _ limits: ClientLimits, validate: @escaping Validator) {
+        (self.connection, self.limits, self.validate) = (connection, limits, validate)
     }
 
     deinit { connection.close() }
@@ -105,7 +110,7 @@ package final class ContainerCore: Sendable {
         guard !types.isEmpty else { return }
         let known = types.filter { model.entity(named: $0.key) != nil }
         let found = known.sorted { $0.key < $1.key }.lazy.compactMap { name, type in
-            model.entity(named: name).flatMap { ManagedClassValidator.problem(of: type, for: $0) }
+            model.entity(named: name).flatMap { validate(type, $0) }
         }.first
         classes.withLock { classes in
             classes.checked = model

@@ -33,11 +33,8 @@ final class ObjectGraph: StatefulPart {
         if records[record.reference.number] === record { records[record.reference.number] = nil }
     }
 
-    /// Returns an answer that reads a row in place if this graph has no record of the row's object.
-    func answer(_ rows: StoredObjects, _ model: CompiledModel, count: Int) -> RowsAnswer {
-        RowsAnswer(
-            context, records, rows, model, repositionCount: family.repositionCount, count: count)
-    }
+    /// The records, for answers that look them up without the context.
+    var table: RecordTable { records }
 
     // MARK: Objects
 

@@ -102,7 +102,8 @@ struct FetchOperations: ContextPart {
         }
         let answer = try await fetched(request, adopts: false, into: chunks, calls)
         guard let model = session?.model else { return .objects([]) }
-        return .rows(graph.answer(answer.objects, model, count: Int(clamping: answer.count)))
+        return .rows(
+            RowsAnswer(context, answer.objects, model, count: Int(clamping: answer.count)))
     }
 
     /// Applies the edits to an answer, after loading the objects needed to place edited objects.

@@ -146,14 +146,12 @@ final class KeyPathRecorder {
 }
 
 /// Records the reads of a probe object's properties.
-struct KeyPathProbe {
-    fileprivate let recorder: KeyPathRecorder
-    fileprivate let place: Int
+private struct KeyPathProbe: PropertyProbe {
+    let recorder: KeyPathRecorder
+    let place: Int
 
-    /// Records that a property is read.
     func record(_ property: CompiledProperty) { recorder.record(property, at: place) }
 
-    /// Returns a probe object as the target of a to-one relationship.
     func next<Object: ManagedObject>(_ type: Object.Type) -> Object? {
         recorder.next(type) as? Object
     }

@@ -27,20 +27,28 @@ final class RowsAnswer {
     private var visited = -1
     private var visitedAdditions = 0
 
-    init(
-        _ context: ManagedObjectContext, _ records: RecordTable, _ objects: StoredObjects,
-        _ model: CompiledModel, repositionCount: Int, count: Int
+    /// Creates an answer that is current at the context's position.
+    convenience init(
+        _ context: ManagedObjectContext, _ objects: StoredObjects, _ model: CompiledModel,
+        count: Int
+    ) {
+        self.init(
+            context, objects, model, repositionCount: context.family.repositionCount, count: count)
+    }
+
+    private init(
+        _ context: ManagedObjectContext, _ objects: StoredObjects, _ model: CompiledModel,
+        repositionCount: Int, count: Int
     ) {
         (self.context, self.objects, self.model) = (context, objects, model)
-        (family, self.records) = (context.family, records)
+        (family, records) = (context.family, context.graph.table)
         (observed, properties) = (context.reporter.observed, context.graph.propertyCache)
         (self.repositionCount, self.count) = (repositionCount, count)
     }
 
     /// Returns a copy of the answer with the rows of its next chunk.
     func chunk(_ objects: StoredObjects) -> RowsAnswer {
-        RowsAnswer(
-            context, records, objects, model, repositionCount: repositionCount, count: count)
+        RowsAnswer(context, objects, model, repositionCount: repositionCount, count: count)
     }
 
     /// Whether the rows are as of the context's position and model.

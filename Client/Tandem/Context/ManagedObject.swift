@@ -137,10 +137,10 @@ open class ManagedObject: Observable {
     }
 
     /// Sets the probe that records reads of properties, for an object without a context.
-    func follow(_ probe: KeyPathProbe) { properties.probe = probe }
+    func follow(_ probe: some PropertyProbe) { properties.probe = probe }
 
     /// The probe that records reads of properties.
-    var probe: KeyPathProbe? { properties.probe }
+    var probe: (any PropertyProbe)? { properties.probe }
 
     /// Returns the target of a to-one relationship.
     public func object(_ relationship: String) -> ManagedObject? {
@@ -274,7 +274,7 @@ open class ManagedObject: Observable {
     /// Records that the read failed. Returns nil if there is no value, or if the object has no
     /// context.
     @usableFromInline
-    func substitute(for name: ManagedName, _ type: any AttributeConvertible.Type) -> Value? {
+    func substitute(for name: ManagedName, _ type: Any.Type) -> Value? {
         guard let context = managedObjectContext else { return nil }
         // Reading the value may have replaced the model.
         guard let slot = record.entity.slot(of: property(name).name),

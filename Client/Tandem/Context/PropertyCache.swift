@@ -26,7 +26,7 @@ final class PropertyCache {
         name: ManagedName(""), entity: nil, slot: 0, column: nil)
 
     /// The probe that records which properties are read; while it is set, nothing is cached.
-    var probe: KeyPathProbe?
+    var probe: (any PropertyProbe)?
     /// The names, key paths and entities in the cache, retained so that their identities stay
     /// unique.
     private var held: [(named: Any, entity: CompiledEntity)] = []
@@ -121,6 +121,15 @@ final class PropertyCache {
             &+ UInt(bitPattern: entity) / 16 &* 31
         return Int((mixed &* 0x9E37_79B9_7F4A_7C15) >> 48)
     }
+}
+
+/// Records which properties of an object are read.
+protocol PropertyProbe {
+    /// Records that a property is read.
+    func record(_ property: CompiledProperty)
+
+    /// Returns an object with this probe as the target of a to-one relationship.
+    func next<Object: ManagedObject>(_ type: Object.Type) -> Object?
 }
 
 /// The name or key path of a property in a program's source, for one read.
