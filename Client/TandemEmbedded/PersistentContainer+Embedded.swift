@@ -61,7 +61,8 @@ extension PersistentContainer {
     /// If `model` is nil, the container uses the store's model. The other parameters, the errors
     /// and the cost are the same as for a model declared by classes.
     public static func embedded(
-        model: Model? = nil, at store: String, socket: String? = nil, author: String? = nil,
+        model: ManagedObjectModel? = nil, at store: String, socket: String? = nil,
+        author: String? = nil,
         limits: ClientLimits = ClientLimits()
     ) throws(TandemError) -> PersistentContainer {
         let daemon = try EmbeddedDaemon(store: store, socket: socket)
@@ -75,7 +76,8 @@ extension PersistentContainer {
     ///
     /// The parameters, the errors and the cost are the same as for the blocking form.
     public static func embedded(
-        model: Model? = nil, at store: String, socket: String? = nil, author: String? = nil,
+        model: ManagedObjectModel? = nil, at store: String, socket: String? = nil,
+        author: String? = nil,
         limits: ClientLimits = ClientLimits()
     ) async throws(TandemError) -> PersistentContainer {
         let daemon = try await daemon(store, socket)

@@ -19,7 +19,7 @@ extension PersistentContainer {
     /// - Throws: `storage` if the daemon can't be started, for example for lack of space in
     ///   `/dev/shm`.
     public static func inMemory(
-        model: Model, author: String? = nil, limits: ClientLimits = ClientLimits()
+        model: ManagedObjectModel, author: String? = nil, limits: ClientLimits = ClientLimits()
     ) throws(TandemError) -> PersistentContainer {
         PersistentContainer(
             model: model, author: author, transport: try memoryTransport(), limits: limits)

@@ -10,10 +10,9 @@ public import Tandem
 ///     let metrics = DaemonMetricsService(of: container, every: .seconds(15))
 ///     try await ServiceGroup(services: [metrics, mailer], logger: logger).run()
 ///
-/// The page `Observability.md` of TandemDaemon lists the metrics. Their labels become dimensions.
-/// Of a histogram, the number of durations and their sum in seconds are reported as counters, whose
-/// names end in `_count` and `_sum`. While no daemon answers, `tandem_up` is 0 and other metrics
-/// keep their values.
+/// The page `Observability.md` of TandemDaemon lists the metrics. Their labels become dimensions. A
+/// histogram is reported as two counters: the number of durations (`_count`), and their sum in
+/// seconds (`_sum`). While no daemon answers, `tandem_up` is 0 and other metrics keep their values.
 ///
 /// Cost per interval: one request for the daemon's status, and one call to the backend per sample.
 public struct DaemonMetricsService: Service {

@@ -8,7 +8,7 @@
 /// keys keep their numbers, so that nothing in the store has to be renumbered.
 @usableFromInline package final class CompiledModel: Sendable {
     /// The model as declared.
-    @usableFromInline package let model: Model
+    @usableFromInline package let model: ManagedObjectModel
     /// The hash of the declared model.
     package let hash: StableHash
     /// The version of the model, which increases by one with every installed model and is stored in
@@ -27,7 +27,7 @@
     ///
     /// Throws ``ModelError`` with every problem of the model.
     package convenience init(
-        _ model: Model, replacing previous: CompiledModel? = nil
+        _ model: ManagedObjectModel, replacing previous: CompiledModel? = nil
     ) throws(ModelError) {
         let version = previous?.version ?? 0
         guard version < .max else {
@@ -49,7 +49,7 @@
     }
 
     init(
-        _ model: Model, version: UInt16, identifiers: [String: UInt16]
+        _ model: ManagedObjectModel, version: UInt16, identifiers: [String: UInt16]
     ) throws(ModelError) {
         let problems = ModelCheck.problems(in: model)
         guard problems.isEmpty else { throw ModelError(problems) }
@@ -137,7 +137,7 @@
         let text = try reader.string()
         do {
             try self.init(
-                try Model(parsing: text), version: version, identifiers: identifiers)
+                try ManagedObjectModel(parsing: text), version: version, identifiers: identifiers)
         } catch {
             throw CodingError(expected: "a model (\(error))", offset: start)
         }
@@ -186,7 +186,7 @@
     /// relationships.
     package let settable: PropertyMask
     /// The values of a new object: its defaults, and null for the rest.
-    package let defaults: [Value]
+    package let defaults: [PropertyValue]
     /// The type of each attribute by slot; nil for a relationship.
     private let types: [AttributeType?]
 
@@ -250,7 +250,7 @@
     ///
     /// Limits are not checked.
     @inline(__always)
-    package func holds(_ value: Value, inAttribute slot: Int) -> Bool {
+    package func holds(_ value: PropertyValue, inAttribute slot: Int) -> Bool {
         slot < types.count && types[slot].map { value.isNull || value.fits($0) } ?? false
     }
 

@@ -82,7 +82,7 @@ extension Derivation {
 
 extension CompiledProperty {
     /// The value of a new object before anything is set.
-    var initialValue: Value {
+    var initialValue: PropertyValue {
         if case .count = derivation { return .int(0) }
         return attribute?.defaultValue ?? .null
     }

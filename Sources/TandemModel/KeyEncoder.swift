@@ -17,7 +17,7 @@ package struct KeyEncoder: Sendable {
     package init(prefix: [UInt8]) { bytes = prefix }
 
     /// Appends a value.
-    package mutating func append(_ value: Value, ascending: Bool = true) {
+    package mutating func append(_ value: PropertyValue, ascending: Bool = true) {
         let start = bytes.count
         appendAscending(value)
         if !ascending { invert(from: start) }
@@ -75,7 +75,7 @@ package struct KeyEncoder: Sendable {
         if bytes.count > count { bytes.removeLast(bytes.count - count) }
     }
 
-    private mutating func appendAscending(_ value: Value) {
+    private mutating func appendAscending(_ value: PropertyValue) {
         bytes.append(value.isNull ? 0 : 1)
         switch value {
         case .null: break

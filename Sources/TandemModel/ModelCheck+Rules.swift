@@ -3,7 +3,7 @@
 /// Only newly declared models are checked, because stores may contain models that violate these
 /// rules.
 extension ModelCheck {
-    static func contradictions(in model: Model) -> [ModelProblem] {
+    static func contradictions(in model: ManagedObjectModel) -> [ModelProblem] {
         var problems: [ModelProblem] = []
         let hints = model.entities.values.map { ($0.name, $0.renamedFrom) }
         for (name, other) in doubled(hints) {
@@ -48,7 +48,7 @@ extension ModelCheck {
         }
         let property = CompiledProperty(
             slot: 0, name: attribute.name, kind: .attribute(attribute))
-        func problem(_ value: Value) -> String? {
+        func problem(_ value: PropertyValue) -> String? {
             value.isNull ? nil : property.problem(with: value) { _ in nil }
         }
         if let message = problem(attribute.defaultValue) {

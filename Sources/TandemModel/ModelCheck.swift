@@ -1,6 +1,6 @@
 /// Validation of models; the messages say how to fix the problems.
 enum ModelCheck {
-    static func problems(in model: Model) -> [ModelProblem] {
+    static func problems(in model: ManagedObjectModel) -> [ModelProblem] {
         var problems: [ModelProblem] = []
         for (_, entity) in model.entities.sorted(by: { $0.key < $1.key }) {
             problems += check(entity, model)
@@ -12,7 +12,7 @@ enum ModelCheck {
         return problems
     }
 
-    private static func check(_ entity: Entity, _ model: Model) -> [ModelProblem] {
+    private static func check(_ entity: Entity, _ model: ManagedObjectModel) -> [ModelProblem] {
         var problems: [ModelProblem] = []
         func problem(_ property: String?, _ message: String) {
             problems.append(ModelProblem(entity: entity.name, property: property, message))
@@ -99,7 +99,7 @@ enum ModelCheck {
     }
 
     private static func check(
-        _ relationship: Relationship, of entity: Entity, _ model: Model
+        _ relationship: Relationship, of entity: Entity, _ model: ManagedObjectModel
     ) -> [String] {
         var messages: [String] = []
         if relationship.ordered, !relationship.toMany {
@@ -161,7 +161,7 @@ extension Entity {
     var ownNames: [String] { Array(attributes.keys) + relationships.keys }
 }
 
-extension Model {
+extension ManagedObjectModel {
     /// Returns the entity and its ancestors, nearest first; nil if a parent is missing or the
     /// lineage is cyclic.
     func lineage(of name: String) -> [Entity]? {

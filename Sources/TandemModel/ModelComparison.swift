@@ -1,7 +1,7 @@
 /// A comparison of two models, name by name.
 struct ModelComparison {
-    let base: Model
-    let next: Model
+    let base: ManagedObjectModel
+    let next: ManagedObjectModel
     /// The entities that have objects, including objects of subentities.
     var filled: Set<String> = []
 
@@ -10,7 +10,7 @@ struct ModelComparison {
     private static let changedRuleReason = "apps with the old model rely on the old rule"
     private static let incompatibleRemedy = "drop it, and add a relationship with a different name"
 
-    init(base: Model, next: Model) {
+    init(base: ManagedObjectModel, next: ManagedObjectModel) {
         self.base = base
         self.next = next
     }
@@ -139,10 +139,10 @@ struct ModelComparison {
     }
 
     private func compare(
-        values old: [Value]?, _ new: [Value]?, _ found: inout Collector
+        values old: [PropertyValue]?, _ new: [PropertyValue]?, _ found: inout Collector
     ) {
         guard old.map(Set.init) != new.map(Set.init) else { return }
-        func text(_ values: [Value]?) -> String? {
+        func text(_ values: [PropertyValue]?) -> String? {
             values.map { JSON.array($0.map(\.modelJSON)).text }
         }
         let isRelaxed = new.map { new in old.map { Set(new).isSuperset(of: $0) } ?? false } ?? true
@@ -251,6 +251,6 @@ extension Relationship {
     }
 }
 
-extension Value {
+extension PropertyValue {
     fileprivate var modelText: String? { isNull ? nil : modelJSON.text }
 }

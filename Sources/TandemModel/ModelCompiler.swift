@@ -3,14 +3,14 @@
 /// Entities, links and indexes without a number are numbered in order of their names, so the result
 /// depends only on the model and the numbers assigned before.
 struct ModelCompiler {
-    let model: Model
+    let model: ManagedObjectModel
     let version: UInt16
     private(set) var identifiers: [String: UInt16]
     private var lastIdentifier: UInt16
     /// Whether the numbers were exhausted, which makes the result unusable.
     private(set) var isExhausted = false
 
-    init(model: Model, version: UInt16, identifiers: [String: UInt16]) {
+    init(model: ManagedObjectModel, version: UInt16, identifiers: [String: UInt16]) {
         self.model = model
         self.version = version
         self.identifiers = identifiers

@@ -122,7 +122,7 @@ package struct ModelDifference: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-extension Model {
+extension ManagedObjectModel {
     /// Returns all differences to `next`, sorted by name, after applying rename hints.
     ///
     /// A change of hints alone is not a difference.
@@ -133,7 +133,7 @@ extension Model {
     /// - Returns: The differences, renames first, the others by entity.
     /// - Throws: The error that `hasObjects` throws.
     package func differences<Failure: Error>(
-        to next: Model, hasObjects: (String) throws(Failure) -> Bool
+        to next: ManagedObjectModel, hasObjects: (String) throws(Failure) -> Bool
     ) throws(Failure) -> [ModelDifference] {
         let renames = ModelRenames(from: self, to: next)
         let names = Dictionary(
@@ -147,7 +147,7 @@ extension Model {
     }
 
     /// Returns all differences to `next`, for a store with objects of every entity.
-    package func differences(to next: Model) -> [ModelDifference] {
+    package func differences(to next: ManagedObjectModel) -> [ModelDifference] {
         differences(to: next, hasObjects: { _ in true })
     }
 }

@@ -9,7 +9,7 @@ package struct ModelRenames: Hashable, Sendable {
     package private(set) var properties: [String: [String: String]] = [:]
 
     /// Finds the renames according to the hints in `next`.
-    package init(from old: Model, to next: Model) {
+    package init(from old: ManagedObjectModel, to next: ManagedObjectModel) {
         for entity in next.entities.values.sorted(by: { $0.name < $1.name }) {
             guard let from = entity.renamedFrom, entities[from] == nil,
                 old.entities[from] != nil, old.entities[entity.name] == nil,
@@ -66,14 +66,14 @@ package struct ModelRenames: Hashable, Sendable {
     // MARK: Applying
 
     /// Returns the old model with the new names.
-    package func applied(to old: Model) -> Model {
+    package func applied(to old: ManagedObjectModel) -> ManagedObjectModel {
         if isEmpty { return old }
-        return Model(entities: old.entities.values.map { applied(to: $0, of: old) })
+        return ManagedObjectModel(entities: old.entities.values.map { applied(to: $0, of: old) })
     }
 
     private func name(_ entity: String) -> String { entities[entity] ?? entity }
 
-    private func applied(to old: Entity, of model: Model) -> Entity {
+    private func applied(to old: Entity, of model: ManagedObjectModel) -> Entity {
         var entity = old
         entity.name = name(old.name)
         entity.parent = old.parent.map(name)
@@ -107,7 +107,8 @@ package struct ModelRenames: Hashable, Sendable {
     }
 
     /// Returns the new names of properties that an entity declares or inherits.
-    private func list(_ names: [String], of entity: Entity, _ model: Model) -> [String] {
+    private func list(_ names: [String], of entity: Entity, _ model: ManagedObjectModel) -> [String]
+    {
         let lineage = model.lineage(of: entity.name) ?? [entity]
         return names.map { name in
             let owner = lineage.first { $0.ownNames.contains(name) }
@@ -116,7 +117,7 @@ package struct ModelRenames: Hashable, Sendable {
     }
 
     /// Returns the assigned numbers under the new names.
-    func applied(to identifiers: [String: UInt16], of old: Model) -> [String: UInt16] {
+    func applied(to identifiers: [String: UInt16], of old: ManagedObjectModel) -> [String: UInt16] {
         if isEmpty { return identifiers }
         var result = identifiers
         var moved: [(String, UInt16)] = []

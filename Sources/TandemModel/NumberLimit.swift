@@ -13,7 +13,7 @@ public struct NumberLimit: Hashable, Sendable, Comparable, ExpressibleByIntegerL
 
     /// Creates a limit from any number except NaN; a whole number equals the integer limit.
     public init(_ value: Double) {
-        precondition(!value.isNaN, "A limit must be a number.")
+        require(!value.isNaN, "A limit must be a number.")
         measure = Int64(exactly: value).map { .int($0) } ?? .double(value)
     }
 

@@ -19,7 +19,7 @@ import FoundationEssentials
     ///
     /// Traps for a value of the wrong type; check values from outside with
     /// ``CompiledProperty/accepts(_:)``.
-    package init(_ values: [Value], of entity: CompiledEntity, version: UInt16) {
+    package init(_ values: [PropertyValue], of entity: CompiledEntity, version: UInt16) {
         bytes = RowBuilder.build(values, entity, version)
     }
 
@@ -59,7 +59,7 @@ import FoundationEssentials
     /// version.
     ///
     /// For any other row, the method traps or returns a wrong value.
-    package func uncheckedValue(_ slot: Int, in entity: CompiledEntity) -> Value {
+    package func uncheckedValue(_ slot: Int, in entity: CompiledEntity) -> PropertyValue {
         withView { $0.value(slot, in: entity) }
     }
 
@@ -92,7 +92,7 @@ import FoundationEssentials
     }
 
     /// Returns all values by slot; null for to-many relationships.
-    package func values(in entity: CompiledEntity) -> [Value] {
+    package func values(in entity: CompiledEntity) -> [PropertyValue] {
         withView { view in entity.properties.indices.map { view.value($0, in: entity) } }
     }
 
@@ -123,8 +123,9 @@ import FoundationEssentials
     }
 
     /// Returns the row with new values in some slots.
-    package func replacing(_ changes: [(slot: Int, value: Value)], in entity: CompiledEntity) -> Row
-    {
+    package func replacing(
+        _ changes: [(slot: Int, value: PropertyValue)], in entity: CompiledEntity
+    ) -> Row {
         let changes = changes.map { SlotValue(slot: $0.slot, value: $0.value) }
         return replacing(changes, in: entity, version: modelVersion)
     }

@@ -2,7 +2,9 @@ import FoundationEssentials
 
 /// A writer of the bytes of rows.
 enum RowBuilder {
-    static func build(_ values: [Value], _ entity: CompiledEntity, _ version: UInt16) -> [UInt8] {
+    static func build(_ values: [PropertyValue], _ entity: CompiledEntity, _ version: UInt16)
+        -> [UInt8]
+    {
         precondition(
             values.count == entity.properties.count,
             "\(entity.name) has \(entity.properties.count) properties, not \(values.count).")
@@ -76,7 +78,7 @@ enum RowBuilder {
 
     /// Overwrites a column of fixed width with a value.
     static func setFixed(
-        _ value: Value, _ slot: Int, _ bytes: inout [UInt8], _ entity: CompiledEntity
+        _ value: PropertyValue, _ slot: Int, _ bytes: inout [UInt8], _ entity: CompiledEntity
     ) {
         guard let column = entity.layout.columns[slot] else { return }
         if value.isNull {
@@ -95,7 +97,7 @@ enum RowBuilder {
     }
 
     private static func write(
-        _ value: Value, _ column: RowLayout.Column, _ entity: CompiledEntity, _ slot: Int,
+        _ value: PropertyValue, _ column: RowLayout.Column, _ entity: CompiledEntity, _ slot: Int,
         _ bytes: inout [UInt8]
     ) {
         switch (column.storage, value) {
@@ -135,7 +137,7 @@ enum RowBuilder {
 
 extension CompiledProperty {
     /// Returns whether a value is null or of this property's type; limits are not checked.
-    package func accepts(_ value: Value) -> Bool {
+    package func accepts(_ value: PropertyValue) -> Bool {
         switch value {
         case .null: !isToMany
         case .reference: relationship != nil && !isToMany
@@ -144,7 +146,7 @@ extension CompiledProperty {
     }
 }
 
-extension Value {
+extension PropertyValue {
     /// Returns whether a value is of a type and, for number types, neither NaN nor a forbidden
     /// infinity.
     ///

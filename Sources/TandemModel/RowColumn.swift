@@ -1,6 +1,6 @@
 /// A column of an entity's rows, located once and then read in many rows.
 ///
-/// The content is read in place and not wrapped in a ``Value``:
+/// The content is read in place and not wrapped in a ``PropertyValue``:
 ///
 ///     guard let wins = entity.column(slot) else { return }
 ///     for row in rows { sum += row.withView { $0.int(wins) ?? 0 } }

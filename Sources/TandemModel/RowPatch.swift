@@ -18,7 +18,7 @@
     ///
     /// Traps if the column doesn't have a fixed width (``CompiledEntity/isFixed(_:)``), if the
     /// value has the wrong type, or if the row ends before the column.
-    package mutating func set(_ value: Value, _ slot: Int, in entity: CompiledEntity) {
+    package mutating func set(_ value: PropertyValue, _ slot: Int, in entity: CompiledEntity) {
         precondition(entity.isFixed(slot), "Only a fixed-width column can be set in place.")
         RowBuilder.setFixed(value, slot, &bytes, entity)
     }

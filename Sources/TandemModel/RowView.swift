@@ -45,7 +45,7 @@ import FoundationEssentials
     }
 
     /// Returns the value of a slot; null for a to-many relationship.
-    package func value(_ slot: Int, in entity: CompiledEntity) -> Value {
+    package func value(_ slot: Int, in entity: CompiledEntity) -> PropertyValue {
         guard let column = entity.layout.columns[slot], !isNull(column) else { return .null }
         switch column.storage {
         case .bool: return .bool(fixed(at: column.place, UInt8.self) != 0)

@@ -3,11 +3,11 @@
     /// The slot of the property.
     @usableFromInline package var slot: Int
     /// The value of the slot.
-    @usableFromInline package var value: Value
+    @usableFromInline package var value: PropertyValue
 
     /// Creates the value of a slot.
     @inlinable
-    package init(slot: Int, value: Value) {
+    package init(slot: Int, value: PropertyValue) {
         self.slot = slot
         self.value = value
     }

@@ -15,7 +15,7 @@ extension CompiledProperty {
     ///     which case its length is not checked.
     /// - Returns: A sentence without the property's name.
     package func problem(
-        with value: Value, tooLong: (Value) -> String? = { _ in nil },
+        with value: PropertyValue, tooLong: (PropertyValue) -> String? = { _ in nil },
         content: (BlobReference) throws -> [UInt8]?
     ) rethrows -> String? {
         if value.isNull { return allowsNull ? nil : "a value is required" }
@@ -45,13 +45,13 @@ extension CompiledProperty {
 
     /// Returns a list of the first values, each truncated, so that the message has a bounded
     /// length.
-    private static func list(_ values: [Value]) -> String {
+    private static func list(_ values: [PropertyValue]) -> String {
         let shown = values.prefix(10).map { $0.excerpt(50) }.joined(separator: ", ")
         return values.count > 10 ? "\(shown) and \(values.count - 10) more" : shown
     }
 
     private func text(
-        _ value: Value, _ content: (BlobReference) throws -> [UInt8]?
+        _ value: PropertyValue, _ content: (BlobReference) throws -> [UInt8]?
     ) rethrows -> String? {
         switch value {
         case .string(let text), .url(let text): text
@@ -79,7 +79,7 @@ extension CompiledRelationship {
     }
 }
 
-extension Value {
+extension PropertyValue {
     /// The quantity that `min` and `max` limit, for messages.
     fileprivate var measured: String {
         switch self {
@@ -96,7 +96,7 @@ extension Attribute {
     ///
     /// The result is nil if there is no limit, or if the content is unavailable.
     fileprivate func size(
-        _ value: Value, _ content: (BlobReference) throws -> [UInt8]?
+        _ value: PropertyValue, _ content: (BlobReference) throws -> [UInt8]?
     ) rethrows -> Measure? {
         switch value {
         case .int(let number): return .int(number)

@@ -1,3 +1,5 @@
+import TandemModel
+
 /// A section of a list: its name and the range of its rows in the whole list.
 public struct ResultsSection: Hashable, Sendable {
     /// The section's name, which is its identity.
@@ -33,7 +35,7 @@ package struct ResultsSections: RandomAccessCollection, Sendable {
 
     /// Returns the section at an index, which must exist.
     package subscript(index: Int) -> ResultsSection {
-        precondition(
+        require(
             index >= 0 && index < rows.sectionCount,
             "There is no section \(index) in a list of \(rows.sectionCount) sections.")
         return section(index, offset: rows.offset(ofSection: index))

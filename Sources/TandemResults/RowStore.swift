@@ -192,7 +192,7 @@ struct RowStore: Sendable {
             }
             rest -= Int(ref.count)
         }
-        preconditionFailure("Item \(item) is beyond the end of section \(index).")
+        fatalError("Item \(item) is beyond the end of section \(index).")
     }
 
     /// Returns the path of the row at an offset in the whole list, which must exist.
@@ -202,7 +202,7 @@ struct RowStore: Sendable {
             if rest < Int(ref.count) { return ResultsIndexPath(section: index, item: rest) }
             rest -= Int(ref.count)
         }
-        preconditionFailure("Offset \(offset) is beyond the end of the list.")
+        fatalError("Offset \(offset) is beyond the end of the list.")
     }
 
     func row(at place: LeafLocation) -> ResultRow {

@@ -1,3 +1,5 @@
+import TandemModel
+
 /// A sorted list of rows, divided into sections, that applies edits and returns the resulting
 /// changes.
 ///
@@ -124,17 +126,17 @@
     /// Returns the path of the row at an offset in the whole list, which must exist.
     package func path(atOffset offset: Int) -> ResultsIndexPath {
         let rows = visible
-        precondition(
+        require(
             offset >= 0 && offset < rows.count,
             "Offset \(offset) is outside a list of \(rows.count) rows.")
         return rows.path(atOffset: offset)
     }
 
     private func location(of path: ResultsIndexPath, in rows: RowStore) -> RowStore.LeafLocation {
-        precondition(
+        require(
             path.section >= 0 && path.section < rows.sectionCount,
             "There is no section \(path.section) in a list of \(rows.sectionCount) sections.")
-        precondition(
+        require(
             path.item >= 0 && path.item < rows.count(ofSection: path.section),
             "There is no row at \(path).")
         return rows.location(section: path.section, item: path.item)

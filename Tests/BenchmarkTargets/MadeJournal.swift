@@ -23,7 +23,7 @@ public struct MadeJournal {
     /// neither is changed later.
     public func run() throws {
         let model = try CompiledModel(
-            try Model(
+            try ManagedObjectModel(
                 parsing: """
                     {"entities": {"Team": {"attributes": {"name": {"type": "string"},
                         "wins": {"type": "int"}, "zone": {"type": "string"}}},
@@ -73,7 +73,7 @@ public struct MadeJournal {
         let object = ObjectReference(
             tag: entity.tag, number: UInt64(Self.objects * Int(entity.tag) + 1 + number / tenth))
         let values = entity.properties.map {
-            $0.name == "wins" ? Value.int(1) : Value.string("rare")
+            $0.name == "wins" ? PropertyValue.int(1) : PropertyValue.string("rare")
         }
         return Change(
             .insert, object, changed: entity.allSlots,
@@ -83,7 +83,7 @@ public struct MadeJournal {
     private func change(_ number: Int, _ entity: CompiledEntity, _ version: UInt16) -> Change {
         let (round, index) = number.quotientAndRemainder(dividingBy: Self.objects)
         let wins = entity.slot(of: "wins") ?? 0
-        var values = [Value](repeating: .null, count: entity.properties.count)
+        var values = [PropertyValue](repeating: .null, count: entity.properties.count)
         values[entity.slot(of: "name") ?? 0] = .string(String(repeating: "n", count: bytes))
         values[entity.slot(of: "zone") ?? 0] = .string("Africa")
         values[wins] = .int(Int64(round))

@@ -70,7 +70,7 @@ final class FaultClient {
 }
 
 /// A model with unique keys, an index, and every kind of link.
-let faultModel = Model {
+let faultModel = ManagedObjectModel {
     Entity("Note", uniqueness: [["key"]], indexes: [["rank"]]) {
         Attribute("key", .string)
         Attribute("text", .string)

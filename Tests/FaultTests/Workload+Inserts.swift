@@ -52,7 +52,7 @@ extension Workload {
         let model = clients[0].entities
         let tag = model.entity(named: "Tag")
         let rows = try (first..<first + count).map { row in
-            let text = Value.string("\(name) \(row)")
+            let text = PropertyValue.string("\(name) \(row)")
             return BatchInsert.Row(
                 number: try number() ?? 0, hash: record.hash(row + 1),
                 values: [SlotValue(slot: tag?.slot(of: "label") ?? 0, value: text)])

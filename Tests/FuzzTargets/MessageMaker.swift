@@ -59,7 +59,7 @@ package struct MessageMaker {
         StoredObject(object: reference(), version: u64(), row: row())
     }
 
-    package mutating func value() -> Value {
+    package mutating func value() -> PropertyValue {
         switch int(0...10) {
         case 0: .null
         case 1: .bool(bool())

@@ -41,14 +41,14 @@ enum ModelProperties {
     /// Checks that a parsed model prints as a text that parses to the same model, and compiles to
     /// valid layouts.
     static func check(text: String) throws -> CompiledModel? {
-        let model: Model
+        let model: ManagedObjectModel
         do throws(ModelError) {
-            model = try Model(parsing: text)
+            model = try ManagedObjectModel(parsing: text)
         } catch {
             try hold(!error.problems.isEmpty, "a refusal without a problem")
             return nil
         }
-        guard let again = try? Model(parsing: model.json.text) else {
+        guard let again = try? ManagedObjectModel(parsing: model.json.text) else {
             throw FuzzFinding("a printed model is refused: \(model.json.text)")
         }
         try hold(again.json.text == model.json.text, "it prints as \(again.json.text)")
@@ -121,7 +121,9 @@ enum ModelProperties {
     }
 
     /// Checks that adopted properties exist, and that adopting them again changes nothing.
-    private static func check(adopting declared: Model, by store: Model) throws {
+    private static func check(adopting declared: ManagedObjectModel, by store: ManagedObjectModel)
+        throws
+    {
         let merged = store.adopting(declared)
         try hold(declared.missing(in: merged).isEmpty, "an adopted element is missing")
         try hold(merged.adopting(declared) == merged, "adopting a model twice changes it")

@@ -91,7 +91,7 @@ enum PredicateProperties {
         }
     }
 
-    private static func key(_ value: Value) -> [UInt8] {
+    private static func key(_ value: PropertyValue) -> [UInt8] {
         var encoder = KeyEncoder()
         encoder.append(value)
         return encoder.bytes

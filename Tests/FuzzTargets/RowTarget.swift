@@ -50,7 +50,9 @@ enum RowProperties {
 
     /// Checks that a row made of another row's values has the same values, even after each value is
     /// replaced by itself.
-    private static func rewrite(_ row: Row, _ values: [Value], _ entity: CompiledEntity) throws {
+    private static func rewrite(_ row: Row, _ values: [PropertyValue], _ entity: CompiledEntity)
+        throws
+    {
         let written = Row(values, of: entity, version: row.modelVersion)
         try hold(written.isValid(for: entity), "a row made of a valid one's values is not valid")
         let again = written.values(in: entity)
@@ -67,7 +69,7 @@ enum RowProperties {
         }
     }
 
-    private static func bytes(_ value: Value) -> [UInt8] {
+    private static func bytes(_ value: PropertyValue) -> [UInt8] {
         var writer = ByteWriter()
         value.encode(into: &writer)
         return writer.bytes

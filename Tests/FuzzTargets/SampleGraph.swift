@@ -39,7 +39,7 @@ struct SampleGraph: GraphReader {
         links[objects[6]] = [objects[1]]
     }
 
-    private mutating func add(_ name: String, _ values: [String: Value]) throws {
+    private mutating func add(_ name: String, _ values: [String: PropertyValue]) throws {
         guard let entity = model.entity(named: name) else { throw FuzzFinding("no \(name)") }
         let object = ObjectReference(tag: entity.tag, number: UInt64(objects.count + 1))
         rows[object] = Row(
@@ -61,7 +61,7 @@ struct SampleGraph: GraphReader {
         } ?? []
     }
 
-    private static let teamValues: [String: Value] = [
+    private static let teamValues: [String: PropertyValue] = [
         "name": .string("Ghana"), "wins": .int(3), "rate": .double(0.5),
         "price": .decimal(Decimal(string: "12.50") ?? 0), "founded": .date(-1_000.25),
         "active": .bool(true),

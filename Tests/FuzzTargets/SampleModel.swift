@@ -1,7 +1,7 @@
 public import TandemModel
 
 /// A model of leagues, teams and players, with every attribute type and every kind of relationship.
-public let sampleModel = Model {
+public let sampleModel = ManagedObjectModel {
     Entity("League") {
         Attribute("name", .string)
         Relationship("teams", to: "Team", inverse: "league", toMany: true)

@@ -56,11 +56,11 @@ enum TextProperties {
     /// as the same value.
     static func checkValues(_ json: JSON, depth: Int = 0) throws {
         for type in AttributeType.allCases {
-            guard let value = Value(json: json, type: type), !value.isNull else { continue }
+            guard let value = PropertyValue(json: json, type: type), !value.isNull else { continue }
             try hold(value.type == type, "\(json) was read as \(value), not of type \(type)")
             let printed = value.json
             try hold(
-                Value(json: printed, type: type)?.json == printed,
+                PropertyValue(json: printed, type: type)?.json == printed,
                 "\(value) was printed as \(printed) and parses to another value")
         }
         guard depth < 4 else { return }

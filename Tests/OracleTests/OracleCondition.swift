@@ -24,12 +24,12 @@ indirect enum OracleCondition {
     }
 
     /// A comparison of an attribute reached through to-one relationships.
-    case compare([OracleWorld.Link], String, Operator, Value)
-    case between([OracleWorld.Link], String, Value, Value)
-    case among([OracleWorld.Link], String, [Value])
+    case compare([OracleWorld.Link], String, Operator, PropertyValue)
+    case between([OracleWorld.Link], String, PropertyValue, PropertyValue)
+    case among([OracleWorld.Link], String, [PropertyValue])
     /// A comparison of an attribute reached through to-one relationships and one to-many
     /// relationship.
-    case quantified(Quantifier, [OracleWorld.Link], String, Operator, Value)
+    case quantified(Quantifier, [OracleWorld.Link], String, Operator, PropertyValue)
     case counted(OracleWorld.Link, Operator, Int64)
     /// The membership of an object in a to-many relationship.
     case member(OracleWorld.Link, UInt64)
@@ -121,7 +121,7 @@ extension OracleCondition {
     /// Returns the value of a path over to-one relationships; null if a relationship is empty.
     static func value(
         _ number: UInt64, _ path: [OracleWorld.Link], _ name: String, _ world: OracleWorld
-    ) -> Value {
+    ) -> PropertyValue {
         var number = number
         for link in path {
             guard let next = world.reached(number, link.name).first else { return .null }
@@ -132,7 +132,7 @@ extension OracleCondition {
 }
 
 extension OracleCondition.Operator {
-    func holds(_ left: Value, _ right: Value) -> Bool {
+    func holds(_ left: PropertyValue, _ right: PropertyValue) -> Bool {
         if self == .notEqual { return !Self.equal.holds(left, right) }
         if left.isNull || right.isNull { return self == .equal && left.isNull && right.isNull }
         if let text = Self.bytes(left), let other = Self.bytes(right) { return holds(text, other) }
@@ -181,7 +181,7 @@ extension OracleCondition.Operator {
     }
 
     /// Returns the bytes of a value that is compared by its bytes.
-    private static func bytes(_ value: Value) -> [UInt8]? {
+    private static func bytes(_ value: PropertyValue) -> [UInt8]? {
         switch value {
         case .string(let text), .url(let text): Array(text.utf8)
         case .data(let bytes): bytes
@@ -190,7 +190,7 @@ extension OracleCondition.Operator {
         }
     }
 
-    static func number(_ value: Value) -> Double {
+    static func number(_ value: PropertyValue) -> Double {
         switch value {
         case .decimal(let number): Double(number.description) ?? 0
         case .int(let number): Double(number)

@@ -27,7 +27,7 @@ final class OracleDatabase {
 
     /// Executes a statement; returns the first column, which must have integers.
     @discardableResult
-    func run(_ sql: String, _ values: [Value] = []) throws -> [UInt64] {
+    func run(_ sql: String, _ values: [PropertyValue] = []) throws -> [UInt64] {
         var statement: OpaquePointer?
         guard sqlite3_prepare_v2(handle, sql, -1, &statement, nil) == SQLITE_OK else {
             throw failure(sql)
@@ -62,7 +62,7 @@ final class OracleDatabase {
         sqlite3_bind_blob(statement, index, start, Int32(bytes.count), copies)
     }
 
-    private func bind(_ value: Value, _ index: Int32, _ statement: OpaquePointer?) {
+    private func bind(_ value: PropertyValue, _ index: Int32, _ statement: OpaquePointer?) {
         switch value {
         case .int(let number): sqlite3_bind_int64(statement, index, number)
         case .bool(let flag): sqlite3_bind_int(statement, index, flag ? 1 : 0)

@@ -11,7 +11,8 @@ enum OracleExpression {
     case folded([OracleWorld.Link], String, OracleCondition.Operator, String, Folding)
     /// The number of objects in a to-many relationship that satisfy a condition.
     case subquery(
-        OracleWorld.Link, String, OracleCondition.Operator, Value, OracleCondition.Operator, Int64)
+        OracleWorld.Link, String, OracleCondition.Operator, PropertyValue, OracleCondition.Operator,
+        Int64)
     /// An aggregate of integers: `sum`, `min`, `max` or `avg`.
     case aggregate(OracleWorld.Link, String, OracleCondition.Operator, Int64)
     /// An arithmetic operation on an integer through to-one relationships.
@@ -116,7 +117,7 @@ extension OracleExpression {
         }
     }
 
-    private static func aggregate(_ function: String, _ numbers: [Int64]) -> Value {
+    private static func aggregate(_ function: String, _ numbers: [Int64]) -> PropertyValue {
         switch function {
         case "sum": .int(numbers.reduce(0, +))
         case "min": numbers.min().map { .int($0) } ?? .null
@@ -127,7 +128,9 @@ extension OracleExpression {
         }
     }
 
-    private static func reckoned(_ value: Value, _ sign: Character, _ other: Int64) -> Value {
+    private static func reckoned(_ value: PropertyValue, _ sign: Character, _ other: Int64)
+        -> PropertyValue
+    {
         guard case .int(let number) = value else { return .null }
         return switch sign {
         case "+": .int(number + other)
@@ -167,7 +170,7 @@ extension OracleExpression.Folding {
 // MARK: In SQL
 
 extension OracleExpression {
-    func sql(_ values: inout [Value]) -> String {
+    func sql(_ values: inout [PropertyValue]) -> String {
         switch self {
         case .folded(let path, let name, let op, let text, let folding):
             let column = folding.sql(OracleCondition.column(path, name))

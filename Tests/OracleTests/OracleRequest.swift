@@ -133,7 +133,7 @@ struct OracleRequest {
     /// Returns a condition on unique attributes, mostly with values of existing objects.
     private static func unique(_ entity: String, _ world: inout OracleWorld) -> OracleCondition {
         let some = world.numbers(of: entity).shuffled(using: &world.random).prefix(3)
-        func held(_ name: String) -> [Value] {
+        func held(_ name: String) -> [PropertyValue] {
             let values = some.map { world.value($0, name) }.filter { !$0.isNull }
             return values + [name == "v" ? .string("a9b") : .int(3)]
         }
@@ -210,7 +210,7 @@ struct OracleRequest {
     /// Returns all matching objects, in order, from SQLite.
     func all(_ database: OracleDatabase, _ world: OracleWorld) throws -> [UInt64] {
         let table = entity == "Sub" ? world.entities[0] : entity
-        var values: [Value] = []
+        var values: [PropertyValue] = []
         var sql = "SELECT o0.id FROM \"\(table)\" o0 WHERE "
         sql += entity == "Sub" ? "o0.isSub" : withSub ? "1" : "NOT o0.isSub"
         if let condition { sql += " AND \(condition.sql(&values))" }
@@ -230,7 +230,7 @@ struct OracleRequest {
 
 extension OracleRequest.Key {
     /// Returns the value by which an object is sorted.
-    func value(_ number: UInt64, _ world: OracleWorld) -> Value {
+    func value(_ number: UInt64, _ world: OracleWorld) -> PropertyValue {
         let value = OracleCondition.value(number, path, name, world)
         guard selector == .caseInsensitiveCompare, case .string(let text) = value else {
             return value
@@ -239,7 +239,7 @@ extension OracleRequest.Key {
     }
 
     /// Returns whether one value sorts before another one.
-    func precedes(_ a: Value, _ b: Value) -> Bool {
+    func precedes(_ a: PropertyValue, _ b: PropertyValue) -> Bool {
         if a.isNull || b.isNull { return a.isNull && !b.isNull }
         if selector == .naturalCompare, case .string(let text) = a, case .string(let other) = b {
             return OracleNatural(text) < OracleNatural(other)

@@ -6,7 +6,7 @@ import Tandem
 /// relationship. Each relationship has a table of pairs.
 extension OracleCondition {
     /// Returns the condition on a row `o0`; values are appended in the order of their placeholders.
-    func sql(_ values: inout [Value]) -> String {
+    func sql(_ values: inout [PropertyValue]) -> String {
         switch self {
         case .compare(let path, let name, let op, let value):
             return op.sql(Self.column(path, name), value, &values)
@@ -36,7 +36,7 @@ extension OracleCondition {
 
     private func sql(
         _ quantifier: Quantifier, _ path: [OracleWorld.Link], _ name: String, _ op: Operator,
-        _ value: Value, _ values: inout [Value]
+        _ value: PropertyValue, _ values: inout [PropertyValue]
     ) -> String {
         // To-one relationships have tables of pairs as well, so that a path is a chain of joins.
         var from = "\"\(path[0].name)\" l0 JOIN \"\(path[0].target)\" o1 ON o1.id = l0.b"
@@ -63,7 +63,7 @@ extension OracleCondition {
 }
 
 extension OracleCondition.Operator {
-    func sql(_ left: String, _ right: Value, _ values: inout [Value]) -> String {
+    func sql(_ left: String, _ right: PropertyValue, _ values: inout [PropertyValue]) -> String {
         values.append(right)
         switch self {
         case .equal: return "\(left) IS ?"
@@ -101,7 +101,7 @@ extension OracleDatabase {
             try run("CREATE TABLE \"\(link.name)\" (a INTEGER, b INTEGER, PRIMARY KEY (a, b))")
             for number in world.numbers(of: link.owner) {
                 for target in world.reached(number, link.name) {
-                    let pair = [number, target].map { Value.int(Int64($0)) }
+                    let pair = [number, target].map { PropertyValue.int(Int64($0)) }
                     try run("INSERT INTO \"\(link.name)\" VALUES (?, ?)", pair)
                 }
             }
@@ -132,7 +132,7 @@ extension OracleDatabase {
         _ number: UInt64, into entity: String, _ names: [String], _ world: OracleWorld
     ) throws {
         guard let object = world.objects[number] else { return }
-        var values: [Value] = [
+        var values: [PropertyValue] = [
             .int(Int64(number)), .bool(object.entity == "Sub"), object.values["own"] ?? .null,
         ]
         values += names.map { name in

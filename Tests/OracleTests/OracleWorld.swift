@@ -17,12 +17,12 @@ struct OracleWorld {
     /// An object: its values, and the objects of its relationships.
     struct Object {
         var entity: String
-        var values: [String: Value] = [:]
+        var values: [String: PropertyValue] = [:]
         var links: [String: [UInt64]] = [:]
     }
 
     var random: SeededGenerator
-    private(set) var model = Model()
+    private(set) var model = ManagedObjectModel()
     /// The attributes of each entity by name, including inherited ones.
     private(set) var attributes: [String: [String: AttributeType]] = [:]
     /// The derivations of attributes, including inherited ones.
@@ -33,7 +33,7 @@ struct OracleWorld {
     private(set) var entities: [String] = []
     var objects: [UInt64: Object] = [:]
     /// The objects that have unique values, by entity.
-    private var holders: [String: [[Value]: UInt64]] = [:]
+    private var holders: [String: [[PropertyValue]: UInt64]] = [:]
 
     static let texts = [
         "", "a", "ab", "b", "B", "ba", "é", "ab*", "a?c", "𝄞", "zz", "É", "Ab", "éb",
@@ -125,7 +125,7 @@ struct OracleWorld {
 
     // MARK: Values
 
-    mutating func value(_ type: AttributeType) -> Value {
+    mutating func value(_ type: AttributeType) -> PropertyValue {
         let number = Int64.random(in: -5...5, using: &random)
         return switch type {
         case .bool: .bool(number > 0)
@@ -143,8 +143,8 @@ struct OracleWorld {
     }
 
     /// Returns new values for an object; unique values are not in use by another object.
-    mutating func values(for number: UInt64, of entity: String) -> [String: Value] {
-        var values: [String: Value] = [:]
+    mutating func values(for number: UInt64, of entity: String) -> [String: PropertyValue] {
+        var values: [String: PropertyValue] = [:]
         for (name, type) in (attributes[entity] ?? [:]).sorted(by: { $0.key < $1.key })
         where derivations[entity]?[name] == nil {
             values[name] = Int.random(in: 0..<6, using: &random) == 0 ? .null : value(type)
@@ -155,7 +155,7 @@ struct OracleWorld {
 
     /// Chooses unique values, or null, which any number of objects may have.
     private mutating func claim(
-        _ values: inout [String: Value], for holder: UInt64, of entity: String
+        _ values: inout [String: PropertyValue], for holder: UInt64, of entity: String
     ) {
         var held = holders[entity, default: [:]].filter { $0.value != holder }
         for names in OracleWorld.unique {
@@ -171,7 +171,7 @@ struct OracleWorld {
 
     /// Returns the value of an object's attribute, including derived ones; null if there is no such
     /// object.
-    func value(_ number: UInt64, _ name: String) -> Value {
+    func value(_ number: UInt64, _ name: String) -> PropertyValue {
         guard let object = objects[number] else { return .null }
         switch derivations[object.entity]?[name] {
         case nil: return object.values[name] ?? .null

@@ -13,12 +13,12 @@ import Testing
         #"{"entities": {"Team": {"attributes": {\#(attributes)}}}}"#
     }
 
-    private static func model(_ attributes: String) throws -> Model {
-        try Model(parsing: text(attributes))
+    private static func model(_ attributes: String) throws -> ManagedObjectModel {
+        try ManagedObjectModel(parsing: text(attributes))
     }
 
     /// Saves with one model, then installs a model that moves every slot, and saves again.
-    @MainActor private func migrate() throws -> (old: Model, new: Model) {
+    @MainActor private func migrate() throws -> (old: ManagedObjectModel, new: ManagedObjectModel) {
         let old = #""name": {"type": "string"}, "wins": {"type": "int"}"#
         let new = #""a": {"type": "string"}, "b": {"type": "double"}, "#
         let models = (try Self.model(old), try Self.model(new + old))
@@ -108,7 +108,7 @@ import Testing
         let products = DaemonProcess.products
         let played = try CommandRun("worldcup", ["play", "--quiet", "--socket", place.socket])
         #expect(played.code == 0, "\(played.output)")
-        var model = try Model(parsing: try tandem("schema").output)
+        var model = try ManagedObjectModel(parsing: try tandem("schema").output)
         model.entities["Team"]?.attributes["imageName"] = nil
         let path = try file("next.json", model.json.text)
         let migrate = "'\(products)/tandem' schema migrate '\(path)' --yes"

@@ -178,8 +178,8 @@ import Testing
         let fetched = try tandem("fetch", "Team", "--where", "wins > 0", "-o", "json").json
         #expect(fetched.first?["values"]?["name"]?.string == "Qatar")
         #expect(try tandem("count", "Team").output == "1\n")
-        let schema = try Model(parsing: try tandem("schema").output)
-        let declared = try Model(parsing: Self.model)
+        let schema = try ManagedObjectModel(parsing: try tandem("schema").output)
+        let declared = try ManagedObjectModel(parsing: Self.model)
         #expect(schema == declared)
         let status = try #require(try tandem("status", "-o", "json").json.first)
         #expect(status["position"]?.int == 3 && status["store"]?.string == place.store)

@@ -18,7 +18,8 @@ import Testing
         let daemon = try place.serve()
         defer { daemon.end(SIGTERM) }
         let container = PersistentContainer(
-            model: try Model(parsing: Self.model), socket: place.socket, author: "seeder")
+            model: try ManagedObjectModel(parsing: Self.model), socket: place.socket,
+            author: "seeder")
         let context = container.makeContext(name: "seeds")
         // More than 256 players, so that a reader thread answers.
         for number in 0..<100 {

@@ -15,7 +15,7 @@ import Testing
     static let hostile =
         "x\u{1b}[31m\u{9b}2J\u{7}\u{7f}\r\n\u{85}\u{202e}\u{2066}\u{2028}\u{2029}\u{200b}\u{feff}\u{e0041}y"
 
-    private static let model = Model {
+    private static let model = ManagedObjectModel {
         Entity("Team", uniqueness: [["name"]]) {
             Attribute("name", .string)
             Attribute("zone", .string)

@@ -4,7 +4,7 @@ import TandemIO
 import TandemModel
 import TandemWire
 
-let killModel = Model {
+let killModel = ManagedObjectModel {
     Entity("Note", uniqueness: [["key"]], indexes: [["rank"]]) {
         Attribute("key", .string)
         Attribute("rank", .int, default: .int(0))

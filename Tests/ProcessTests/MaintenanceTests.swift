@@ -138,7 +138,9 @@ import Testing
     /// An update to a small number ends in zeros, like the free space after it.
     @Test @MainActor func `law 3: a backup has the last save, even if that ends in zeros`() throws {
         var daemon = try place.serve()
-        let model = Model { Entity("Page") { Attribute("number", .int, default: .int(0)) } }
+        let model = ManagedObjectModel {
+            Entity("Page") { Attribute("number", .int, default: .int(0)) }
+        }
         func save(_ edit: (ManagedObjectContext) throws -> Void) throws -> Position {
             let container = PersistentContainer(
                 model: model, socket: place.socket, author: "pages")
@@ -266,7 +268,7 @@ import Testing
         throws
     {
         let daemon = try place.serve(options: ["--set", "limits.storeReaders=2"])
-        let model = Model { Entity("Page") { Attribute("text", .string) } }
+        let model = ManagedObjectModel { Entity("Page") { Attribute("text", .string) } }
         let container = PersistentContainer(model: model, socket: place.socket, author: "pages")
         defer { container.close() }
         let context = container.makeContext(name: "main")
@@ -299,7 +301,7 @@ import Testing
 
     @Test @MainActor func `a journal that was trimmed needs a backup to rebuild from`() throws {
         var daemon = try place.serve()
-        let model = Model { Entity("Page") { Attribute("text", .string) } }
+        let model = ManagedObjectModel { Entity("Page") { Attribute("text", .string) } }
         let container = PersistentContainer(model: model, socket: place.socket, author: "pages")
         let context = container.makeContext(name: "main")
         func write(_ count: Int) throws {

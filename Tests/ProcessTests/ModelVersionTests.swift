@@ -7,7 +7,7 @@ import Testing
 /// Two versions of an app on one store; the older version declares the model before the migration.
 @Suite @MainActor struct ModelVersionTests {
     let place: Place
-    private static let older = Model {
+    private static let older = ManagedObjectModel {
         Entity("Team", indexes: [["wins"]]) {
             Attribute("name", .string, default: .string(""))
             Attribute("wins", .int, default: .int(0), max: 10)
@@ -19,7 +19,7 @@ import Testing
             Relationship("team", to: "Team", inverse: "players")
         }
     }
-    private static let newer: Model = {
+    private static let newer: ManagedObjectModel = {
         var model = older
         model.entities["Team"]?.attributes["city"] = Attribute(
             "city", .string, optional: false, default: .string("?"))
@@ -41,7 +41,7 @@ import Testing
         try place.serve()
     }
 
-    private func container(_ model: Model?, _ author: String) -> PersistentContainer {
+    private func container(_ model: ManagedObjectModel?, _ author: String) -> PersistentContainer {
         PersistentContainer(model: model, socket: place.socket, author: author)
     }
 

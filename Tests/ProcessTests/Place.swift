@@ -47,7 +47,7 @@ extension Place {
     /// Saves notes, each in a save of its own; returns the last position.
     @MainActor @discardableResult
     func saveNotes(_ count: Int, bytes: Int = 100) throws -> Position {
-        let model = Model { Entity("Note") { Attribute("text", .string) } }
+        let model = ManagedObjectModel { Entity("Note") { Attribute("text", .string) } }
         let container = PersistentContainer(model: model, socket: socket, author: "saver")
         defer { container.close() }
         let context = container.makeContext(name: "main")
@@ -61,7 +61,7 @@ extension Place {
 
     /// Saves pages of 30 kB, two of which fill a segment of 64 KiB.
     @MainActor func savePages(_ count: Int) throws {
-        let model = Model { Entity("Page") { Attribute("text", .string) } }
+        let model = ManagedObjectModel { Entity("Page") { Attribute("text", .string) } }
         let container = PersistentContainer(model: model, socket: socket, author: "pages")
         defer { container.close() }
         let context = container.makeContext(name: "main")

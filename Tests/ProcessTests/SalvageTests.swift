@@ -14,7 +14,7 @@ import Testing
 
     init() throws { place = try Place() }
 
-    private static let model = Model {
+    private static let model = ManagedObjectModel {
         Entity("Page") { Attribute("text", .string) }
         Entity("Team", uniqueness: [["name"]]) {
             Attribute("name", .string)

@@ -14,10 +14,10 @@ import Testing
     /// The number of notes; each takes a page of its own, and LMDB keeps at most 131,071 of them in
     /// memory.
     private let count: UInt64 = 150_000
-    private let text = Value.string(String(repeating: "x", count: 2_200))
+    private let text = PropertyValue.string(String(repeating: "x", count: 2_200))
 
-    private let first = Model { Entity("Note") { Attribute("text", .string) } }
-    private let second = Model {
+    private let first = ManagedObjectModel { Entity("Note") { Attribute("text", .string) } }
+    private let second = ManagedObjectModel {
         Entity("Note") {
             Attribute("motto", .string)
             Attribute("text", .string)

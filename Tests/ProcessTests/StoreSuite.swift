@@ -46,7 +46,7 @@ extension Place {
         _ model: String, _ body: (ManagedObjectContext) throws -> Result
     ) throws -> Result {
         let container = PersistentContainer(
-            model: try Model(parsing: model), socket: socket, author: "seeder")
+            model: try ManagedObjectModel(parsing: model), socket: socket, author: "seeder")
         defer { container.close() }
         return try body(container.makeContext(name: "seeds"))
     }

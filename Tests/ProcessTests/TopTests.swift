@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test @MainActor func `top shows the clients, and rates between two samples`() throws {
-        let model = Model { Entity("Page") { Attribute("text", .string) } }
+        let model = ManagedObjectModel { Entity("Page") { Attribute("text", .string) } }
         let container = PersistentContainer(model: model, socket: place.socket, author: "pages")
         defer { container.close() }
         let context = container.makeContext(name: "main")
@@ -45,7 +45,7 @@ import Testing
     @Test @MainActor func `a save between two samples shows as rates of saves and requests`()
         throws
     {
-        let model = Model { Entity("Page") { Attribute("text", .string) } }
+        let model = ManagedObjectModel { Entity("Page") { Attribute("text", .string) } }
         let container = PersistentContainer(model: model, socket: place.socket, author: "pages")
         defer { container.close() }
         let context = container.makeContext(name: "main")

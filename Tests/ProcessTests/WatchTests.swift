@@ -26,7 +26,7 @@ import Testing
 
         init(_ place: Place) throws {
             container = PersistentContainer(
-                model: try Model(parsing: WatchTests.model), socket: place.socket,
+                model: try ManagedObjectModel(parsing: WatchTests.model), socket: place.socket,
                 author: "seeder")
             context = container.makeContext(name: "seeds")
         }

@@ -122,7 +122,7 @@ import Testing
         var limits = DaemonLimits()
         (limits.chunkBytes, limits.readBytes) = (1, readBytes)
         let bench = try EngineBench.ofReaders(limits: limits, engineClock: clock)
-        let text = Value.string(String(repeating: "x", count: 10_000))
+        let text = PropertyValue.string(String(repeating: "x", count: 10_000))
         for start in stride(from: UInt64(1), to: 301, by: 100) {
             try bench.bench.save(
                 try (start..<start + 100).map {

@@ -9,7 +9,7 @@ import Testing
 extension EngineBench {
     /// Returns a batch over the matching objects of an entity; without values it deletes them.
     func batch(
-        _ entity: String, _ format: String? = nil, set values: [String: Value]? = nil,
+        _ entity: String, _ format: String? = nil, set values: [String: PropertyValue]? = nil,
         id: [UInt8] = [7], limit: Int? = nil
     ) throws -> Batch {
         let request = FetchDescriptor(
@@ -34,7 +34,7 @@ extension EngineBench {
     func part(
         _ entity: String, _ rows: Range<Int>, from number: UInt64, isLast: Bool = false,
         id: [UInt8] = [7], policy: MergePolicy = .error, after: UInt64 = 0, salt: String = "",
-        _ values: (Int) -> [String: Value] = { _ in [:] }
+        _ values: (Int) -> [String: PropertyValue] = { _ in [:] }
     ) throws -> BatchInsert {
         let entity = try bench.entity(entity)
         let content = try rows.map { row in
@@ -53,7 +53,7 @@ extension EngineBench {
     /// Inserts objects of an entity, 500 per save.
     func fill(
         _ client: Peer, _ entity: String, _ numbers: ClosedRange<UInt64>,
-        _ values: (UInt64) -> [String: Value] = { _ in [:] }
+        _ values: (UInt64) -> [String: PropertyValue] = { _ in [:] }
     ) throws {
         for start in stride(from: numbers.lowerBound, through: numbers.upperBound, by: 500) {
             let end = min(start + 499, numbers.upperBound)

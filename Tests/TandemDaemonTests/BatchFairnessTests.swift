@@ -86,7 +86,7 @@ import Testing
         try bench.fill(client, "Node", 1...2_000)
         let id = try client.send(.batch(try bench.batch("Node", "childCount == 0")))
         while try bench.transactions(of: [7]).isEmpty { try bench.turn() }
-        let parent = Value.reference(try bench.bench.reference("Node", 1_990))
+        let parent = PropertyValue.reference(try bench.bench.reference("Node", 1_990))
         try other.save([try bench.bench.insert("Node", 5_000, ["parent": parent])])
         guard case .batched(let answer) = try client.answer(id) else {
             Issue.record("no answer")
@@ -120,7 +120,7 @@ import Testing
         limits.sliceReads = 50
         let (bench, client) = try world(1_000, limits: limits)
         try bench.fill(client, "Group", 2_000...2_000)
-        let group = Value.reference(try bench.bench.reference("Group", 2_000))
+        let group = PropertyValue.reference(try bench.bench.reference("Group", 2_000))
         try client.save(
             try (1...1_000).map { try bench.bench.update("Node", $0, ["group": group]) })
         let other = try bench.client()
@@ -160,7 +160,7 @@ import Testing
 
     private func worldOfTexts(_ count: UInt64) throws -> (bench: EngineBench, client: Peer) {
         let (bench, client) = try world(1, limits: Self.shortSlices)
-        let text = Value.string(String(repeating: "text ", count: 10))
+        let text = PropertyValue.string(String(repeating: "text ", count: 10))
         try bench.fill(client, "Node", 2...count) { _ in ["name": text] }
         return (bench, client)
     }
@@ -194,7 +194,7 @@ import Testing
         throws
     {
         let (bench, client) = try worldOfTexts(400)
-        let parent = Value.reference(try bench.bench.reference("Node", 300))
+        let parent = PropertyValue.reference(try bench.bench.reference("Node", 300))
         try client.save(
             try (301...400).map { try bench.bench.update("Node", $0, ["parent": parent]) })
         let other = try bench.client()
@@ -243,7 +243,7 @@ import Testing
         let bench = try EngineBench(
             model: derivedModel, clock: ManualClock(), limits: Self.shortSlices)
         let client = try bench.client()
-        let text = Value.string(String(repeating: "text ", count: 10))
+        let text = PropertyValue.string(String(repeating: "text ", count: 10))
         try bench.fill(client, "Node", 1...300) { _ in ["name": text] }
         let format = "childCount == 0 AND (\(Self.searches))"
         #expect(try client.run(try bench.batch("Node", format, set: [:])).count == 300)
@@ -252,7 +252,7 @@ import Testing
         // derived value of the last object.
         let other = try bench.client()
         let id = try client.send(.batch(try bench.batch("Node", format, id: [8])))
-        let parent = Value.reference(try bench.bench.reference("Node", 300))
+        let parent = PropertyValue.reference(try bench.bench.reference("Node", 300))
         try bench.turn(until: 1, of: [8])
         try other.save([try bench.bench.insert("Node", 999, ["parent": parent])])
         var (answer, tag): (BatchAnswer?, UInt64) = (nil, 1_000)
@@ -385,7 +385,7 @@ import Testing
     {
         let (bench, client) = try world(3_000)
         bench.bench.disk.capacityBytes = 512 << 10
-        let text = Value.string(String(repeating: "x", count: 300))
+        let text = PropertyValue.string(String(repeating: "x", count: 300))
         let answer = try client.run(try bench.batch("Node", set: ["name": text]))
         #expect(answer.failure?.code == .readOnly)
         #expect(answer.count > 0 && answer.count < 3_000)

@@ -103,7 +103,7 @@ import Testing
         limits.inboundBytes = 64 << 10
         let (bench, client) = try world(10, limits: limits)
         let other = try bench.client()
-        let text = Value.string(String(repeating: "x", count: 40_000))
+        let text = PropertyValue.string(String(repeating: "x", count: 40_000))
         let ids = try (0..<4).map { index in
             let peer = index % 2 == 0 ? client : other
             let batch = try bench.batch(
@@ -118,7 +118,7 @@ import Testing
     // MARK: Models
 
     /// The model with an attribute that precedes the others in each row.
-    private var grown: Model {
+    private var grown: ManagedObjectModel {
         var model = graphModel
         model.entities["Node"]?.attributes["a"] = Attribute("a", .int, default: .int(-1))
         return model
@@ -169,7 +169,7 @@ import Testing
     {
         let (bench, client) = try world(2_000)
         let other = try bench.client()
-        let last = Value.reference(try bench.bench.reference("Node", 1_992))
+        let last = PropertyValue.reference(try bench.bench.reference("Node", 1_992))
         try other.save([try bench.bench.update("Node", 201, ["spouse": last])])
         let id = try client.send(.batch(try bench.batch("Node", "rank < 5")))
         try bench.turn(until: 1)
@@ -186,7 +186,7 @@ import Testing
 
     @Test func `objects deleted by cascade count as well, if they match`() throws {
         let (bench, client) = try world(1_000)
-        let parent = Value.reference(try bench.bench.reference("Node", 1))
+        let parent = PropertyValue.reference(try bench.bench.reference("Node", 1))
         let other = try bench.client()
         try other.save(
             try (951...1_000).map { try bench.bench.update("Node", $0, ["parent": parent]) })

@@ -9,7 +9,7 @@ import Testing
 /// The effects of batches on the objects of a request, and their transactions.
 @Suite(.ownThread) struct BatchTests {
     private func world(
-        _ count: UInt64, _ values: @escaping (UInt64) -> [String: Value] = { _ in [:] }
+        _ count: UInt64, _ values: @escaping (UInt64) -> [String: PropertyValue] = { _ in [:] }
     ) throws -> (bench: EngineBench, client: Peer) {
         let bench = try EngineBench(clock: ManualClock())
         let client = try bench.client()
@@ -68,7 +68,7 @@ import Testing
     @Test func `cascades count toward the maximum number of objects of a transaction`() throws {
         let (bench, client) = try world(60)
         for parent in UInt64(1)...60 {
-            let target = Value.reference(try bench.bench.reference("Node", parent))
+            let target = PropertyValue.reference(try bench.bench.reference("Node", parent))
             let first = 1_000 + parent * 100
             try bench.fill(client, "Leaf", first...(first + 39)) { _ in ["parent": target] }
         }
@@ -82,7 +82,7 @@ import Testing
 
     @Test func `the cascade of one object may exceed that maximum`() throws {
         let (bench, client) = try world(1)
-        let parent = Value.reference(try bench.bench.reference("Node", 1))
+        let parent = PropertyValue.reference(try bench.bench.reference("Node", 1))
         try bench.fill(client, "Leaf", 10...1_509) { _ in ["parent": parent] }
         #expect(try client.run(try bench.batch("Node", "parent = nil")).count == 1)
         #expect(try bench.transactions(of: [7]).map(\.transaction.changes.count) == [1_501])
@@ -107,7 +107,7 @@ import Testing
         limits.transactionBytes = 64 << 10
         let bench = try EngineBench(clock: ManualClock(), limits: limits)
         let client = try bench.client()
-        let text = Value.string(String(repeating: "x", count: 3_000))
+        let text = PropertyValue.string(String(repeating: "x", count: 3_000))
         for start in stride(from: UInt64(1), through: 100, by: 10) {
             try bench.fill(client, "Node", start...(start + 9)) { _ in ["name": text] }
         }
@@ -126,7 +126,7 @@ import Testing
     @Test func `changes by the batch do not exclude objects that it has not processed yet`() throws
     {
         let (bench, client) = try world(1) { _ in ["name": .string("Bob")] }
-        let bob = Value.reference(try bench.bench.reference("Node", 1))
+        let bob = PropertyValue.reference(try bench.bench.reference("Node", 1))
         try bench.fill(client, "Node", 2...400) { ["spouse": $0 == 2 ? bob : .null] }
         // Bob is deleted first, after which the others no longer match.
         let links = ["friends": [try bench.bench.reference("Node", 1)]]

@@ -7,7 +7,7 @@ import Testing
 
 @testable import TandemDaemon
 
-private let pages = Model {
+private let pages = ManagedObjectModel {
     Entity("Page", uniqueness: [["key"]], indexes: [["scan"]]) {
         Attribute("key", .string)
         Attribute("scan", .data)
@@ -76,7 +76,7 @@ private let pages = Model {
         var random = SplitMix64(seed: seed)
         var alive: Set<UInt64> = []
         for number in 1...60 as ClosedRange<UInt64> {
-            let scan = Value.data(content(UInt8.random(in: 0..<6, using: &random)))
+            let scan = PropertyValue.data(content(UInt8.random(in: 0..<6, using: &random)))
             if let old = alive.randomElement(using: &random), Bool.random(using: &random) {
                 let isDeleted = Bool.random(using: &random)
                 try bench.save([
@@ -167,7 +167,7 @@ private let pages = Model {
     @Test(arguments: ["key", "scan"])
     func `an oversized value is refused with the limit`(_ property: String) throws {
         let content = content(120, DaemonLimits().blobBytes + 1)
-        let value = property == "key" ? Value.string(text(content)) : .data(content)
+        let value = property == "key" ? PropertyValue.string(text(content)) : .data(content)
         let refusal = try bench.refusal([bench.insert("Page", 1, [property: value])])
         #expect(refusal?.problems.first?.property == property)
         #expect(refusal?.problems.first?.message.contains("16777216") == true)
@@ -211,7 +211,7 @@ private let pages = Model {
         var alive: [UInt64] = []
         for number in 1...40 as ClosedRange<UInt64> {
             let name = "\(number)"
-            let key = Value.string(Bool.random(using: &random) ? long(name) : name)
+            let key = PropertyValue.string(Bool.random(using: &random) ? long(name) : name)
             if let old = alive.randomElement(using: &random), Bool.random(using: &random) {
                 try bench.save([bench.update("Page", old, ["key": key])])
             } else {

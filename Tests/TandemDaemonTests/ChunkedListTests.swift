@@ -7,7 +7,7 @@ import Testing
 
 /// Long lists found with an index: the first chunk is sent while the rest is sorted.
 @Suite(.ownThread) struct ChunkedListTests {
-    private static let model = Model {
+    private static let model = ManagedObjectModel {
         Entity("Folder") {
             Attribute("name", .string)
             Relationship("papers", to: "Paper", inverse: "folder", toMany: true)
@@ -28,7 +28,7 @@ import Testing
             try bench.bench.insert("Folder", $0, ["name": .string("folder \(9 - $0)")])
         }
         for number in 100...399 as ClosedRange<UInt64> {
-            var values: [String: Value] = ["title": .string("paper \(number * 7 % 300)")]
+            var values: [String: PropertyValue] = ["title": .string("paper \(number * 7 % 300)")]
             if number % 8 > 0 {
                 values["folder"] = .reference(try bench.bench.reference("Folder", number % 8))
             }

@@ -7,7 +7,7 @@ import Testing
 
 /// Uniqueness over several properties, one of them a relationship.
 @Suite(.ownThread) struct CompoundUniquenessTests {
-    private let model = Model {
+    private let model = ManagedObjectModel {
         Entity("Team") { Relationship("players", to: "Player", inverse: "team", toMany: true) }
         Entity("Player", uniqueness: [["team", "shirt"], ["first", "last"]]) {
             Attribute("shirt", .int)
@@ -45,8 +45,8 @@ import Testing
     {
         let bench = try bench()
         let (one, two) = (
-            Value.reference(try bench.reference("Team", 1)),
-            Value.reference(try bench.reference("Team", 2))
+            PropertyValue.reference(try bench.reference("Team", 1)),
+            PropertyValue.reference(try bench.reference("Team", 2))
         )
         for entity in ["Player", "Keeper"] {
             let error = try bench.refusal([
@@ -75,8 +75,8 @@ import Testing
     @Test func `law 6: a tuple is free again if any of its values changes`() throws {
         let bench = try bench()
         let (one, two) = (
-            Value.reference(try bench.reference("Team", 1)),
-            Value.reference(try bench.reference("Team", 2))
+            PropertyValue.reference(try bench.reference("Team", 1)),
+            PropertyValue.reference(try bench.reference("Team", 2))
         )
         try bench.save([
             try bench.update("Player", 3, ["team": two]),
@@ -101,12 +101,12 @@ import Testing
 
     @Test func `duplicates within one save are refused, and policies merge them into one`() throws {
         let bench = try bench()
-        let two = Value.reference(try bench.reference("Team", 2))
+        let two = PropertyValue.reference(try bench.reference("Team", 2))
         let twins = try [4, 5].map {
             try bench.insert("Player", $0, ["team": two, "shirt": .int(7)])
         }
         #expect(try bench.refusal(twins)?.code == .uniqueness)
-        let one = Value.reference(try bench.reference("Team", 1))
+        let one = PropertyValue.reference(try bench.reference("Team", 1))
         let saved = try bench.save(
             [
                 try bench.insert(

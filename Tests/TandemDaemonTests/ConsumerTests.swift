@@ -10,7 +10,7 @@ import Testing
 
 /// Named consumers of the journal, from the wire to the stored state.
 @Suite(.ownThread) struct ConsumerTests {
-    private static let text = Value.string(String(repeating: "x", count: 30_000))
+    private static let text = PropertyValue.string(String(repeating: "x", count: 30_000))
     private static let owner = PeerCredentials(uid: 5_001, gid: 5_001, pid: 11)
     private static let other = PeerCredentials(uid: 5_002, gid: 5_002, pid: 12)
     private static let reader = PeerCredentials(uid: 5_003, gid: 5_003, pid: 13)

@@ -29,7 +29,7 @@ import Testing
     }
 
     /// One value of every kind, including unusual ones.
-    private static let values: [Value] = [
+    private static let values: [PropertyValue] = [
         .null, .bool(true), .int(.min), .int(200), .double(.nan), .double(-.infinity), .date(.nan),
         .date(.infinity), .decimal(1), .string(""), .string("\0"),
         .string(String(repeating: "x", count: 65_537)), .data([]), .uuid(UUID()), .url("\n"),

@@ -9,7 +9,7 @@ import Testing
 
 /// The graph model with derived attributes over every kind of relationship, some of them inherited
 /// or indexed.
-let derivedModel: Model = {
+let derivedModel: ManagedObjectModel = {
     var model = graphModel
     model.derive("Node", "childCount", .int, .count("children"))
     model.derive("Node", "friendCount", .int, .count("friends"))
@@ -24,7 +24,7 @@ let derivedModel: Model = {
     return model
 }()
 
-extension Model {
+extension ManagedObjectModel {
     mutating func derive(
         _ entity: String, _ name: String, _ type: AttributeType, _ derivation: Derivation
     ) {
@@ -43,7 +43,7 @@ extension CommitBench {
                     guard let derivation = property.derivation,
                         let source = entity.property(named: derivation.source)
                     else { continue }
-                    let expected: Value
+                    let expected: PropertyValue
                     if let relationship = source.relationship {
                         let number = stored.object.number
                         expected = .int(Int64(try store.members(of: number, relationship).count))
@@ -95,7 +95,7 @@ extension CommitBench {
             var random = try RandomGraph(seed: seed &+ round)
             for _ in 0..<40 { try random.step() }
             let bench = random.bench
-            func install(_ model: Model) throws {
+            func install(_ model: ManagedObjectModel) throws {
                 let compiled = try CompiledModel(model, replacing: try bench.model)
                 try bench.committer.install(compiled, by: Principal())
                 #expect(try bench.wrongDerived() == [], "seed \(seed) round \(round)")
@@ -124,8 +124,8 @@ extension CommitBench {
     }
 
     @Test func `law 6: a count of other links under the same name is recomputed`() throws {
-        func model(on owner: String, inverse: String) -> Model {
-            var model = Model {
+        func model(on owner: String, inverse: String) -> ManagedObjectModel {
+            var model = ManagedObjectModel {
                 Entity("Base") {}
                 Entity("Team", parent: "Base") {}
                 Entity("Player") { Relationship(inverse, to: owner, inverse: "players") }
@@ -137,7 +137,7 @@ extension CommitBench {
         }
         let bench = try CommitBench(model: model(on: "Team", inverse: "team"))
         try bench.save([try bench.insert("Team", 1)])
-        let team = Value.reference(try bench.reference("Team", 1))
+        let team = PropertyValue.reference(try bench.reference("Team", 1))
         try bench.save(try (2...3).map { try bench.insert("Player", $0, ["team": team]) })
         #expect(try bench.value("Team", 1, "n") == .int(2))
         let next = try CompiledModel(
@@ -194,7 +194,7 @@ extension CommitBench {
         try bench.save([
             try bench.insert("Group", 1), try bench.insert("Node", 2, ["code": .string("c")]),
         ])
-        let new: [String: Value] = [
+        let new: [String: PropertyValue] = [
             "code": .string("c"), "name": .string("Ärger"), "group": .reference(group),
         ]
         try bench.save([try bench.insert("Node", 3, new)], policy: .storeTrump)
@@ -212,7 +212,7 @@ extension CommitBench {
         let text = String(repeating: "É", count: 70_000)
         try bench.save([try bench.insert("Node", 1, ["name": .string(text)])])
         let folded = String(repeating: "e", count: 70_000)
-        #expect(try bench.value("Node", 1, "canonicalName") == Value.string(folded).inRow)
+        #expect(try bench.value("Node", 1, "canonicalName") == PropertyValue.string(folded).inRow)
         let held = try #require(try bench.value("Node", 1, "canonicalName").outside)
         #expect(try bench.store.content(of: held) == Array(folded.utf8))
         #expect(try bench.store.check().isClean)

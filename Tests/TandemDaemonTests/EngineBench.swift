@@ -25,7 +25,7 @@ final class EngineBench {
     private let roles: RolePolicy
 
     init(
-        model: Model = graphModel, clock: any Clock = SystemClock(),
+        model: ManagedObjectModel = graphModel, clock: any Clock = SystemClock(),
         limits: DaemonLimits = DaemonLimits(), roles: RolePolicy = RolePolicy(),
         notifier: ServiceNotifier? = nil, engineClock: (any Clock)? = nil,
         segmentBytes: Int = 128 << 10, indexes: Bool = false

@@ -203,7 +203,7 @@ import Testing
     }
 
     private func large(_ bench: EngineBench, _ index: Int) throws -> [SaveOperation] {
-        let text = Value.string(String(repeating: "x", count: 60_000))
+        let text = PropertyValue.string(String(repeating: "x", count: 60_000))
         return try (0..<4).map {
             try bench.bench.insert("Node", UInt64(index * 4 + $0) + 1, ["name": text])
         }

@@ -135,8 +135,8 @@ private final class Follower {
             let name = Self.entities.randomElement(using: &random) ?? "Node"
             // Some values are so long that sockets fill up.
             let length = Int.random(in: 0..<4, using: &random) == 0 ? 60_000 : 10
-            let text = Value.string(String(repeating: "x", count: length))
-            let values: [String: Value] =
+            let text = PropertyValue.string(String(repeating: "x", count: length))
+            let values: [String: PropertyValue] =
                 switch name {
                 case "Tag": ["label": text]
                 case "Group": ["title": text]

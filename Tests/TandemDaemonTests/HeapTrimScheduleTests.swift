@@ -36,7 +36,7 @@ import Testing
         limits.readBytes = 8 << 20
         let bench = try EngineBench(limits: limits)
         let client = try bench.client()
-        let text = Value.string(String(repeating: "x", count: 60_000))
+        let text = PropertyValue.string(String(repeating: "x", count: 60_000))
         for number in UInt64(1)...200 {
             try client.save([try bench.bench.insert("Node", number, ["name": text])])
         }

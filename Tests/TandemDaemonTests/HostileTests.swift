@@ -236,7 +236,7 @@ import Testing
         let bench = try EngineBench()
         let slow = try bench.client(Hello(author: "slow", interests: ["Node"]))
         let quick = try bench.client(Hello(author: "quick", interests: ["Node"]))
-        let text = Value.string(String(repeating: "x", count: 30_000))
+        let text = PropertyValue.string(String(repeating: "x", count: 30_000))
         for number in UInt64(1)...200 {
             try quick.save([try bench.bench.insert("Node", number, ["name": text])])
             #expect(slow.session.outboundBytes < DaemonLimits().outboundBytes + (64 << 10))
@@ -306,7 +306,7 @@ import Testing
         let client = try bench.client()
         try client.save([try bench.bench.insert("Group", 1)])
         let group = try bench.bench.reference("Group", 1)
-        let text = Value.string(String(repeating: "x", count: 18_000))
+        let text = PropertyValue.string(String(repeating: "x", count: 18_000))
         let from = bench.position.number
         try client.save(
             [try bench.bench.insert("Node", 2, ["name": text])]

@@ -10,7 +10,7 @@ import Testing
 /// Objects whose index entries move during a scan over related objects, by changes of properties
 /// that no predicate names.
 @Suite(.ownThread) struct IndexMoveTests {
-    private static let model = Model {
+    private static let model = ManagedObjectModel {
         Entity("Folder", indexes: [["kind", "size"]]) {
             Attribute("kind", .string)
             Attribute("size", .int)
@@ -34,7 +34,7 @@ import Testing
         let bench = try CommitBench(model: Self.model)
         var operations: [SaveOperation] = []
         for shelf in 1...40 as ClosedRange<UInt64> {
-            let room = Value.string(shelf <= 4 ? "cellar" : "attic \(shelf)")
+            let room = PropertyValue.string(shelf <= 4 ? "cellar" : "attic \(shelf)")
             operations.append(
                 try bench.insert("Shelf", shelf, ["room": room, "height": .int(Int64(shelf))]))
         }
@@ -73,7 +73,7 @@ import Testing
             func move() throws {
                 for _ in 0..<Int.random(in: 0...60, using: &random) {
                     let number = UInt64.random(in: numbers, using: &random)
-                    let value = Value.int(Int64.random(in: 0...400, using: &random))
+                    let value = PropertyValue.int(Int64.random(in: 0...400, using: &random))
                     try bench.save([try bench.update(entity, number, [property: value])])
                 }
             }

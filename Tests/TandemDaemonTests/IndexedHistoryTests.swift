@@ -22,7 +22,7 @@ import Testing
         while bench.committer.journal.segments.count < 7 {
             let run = Int(next / 30)
             let isOld = !known.isEmpty && Int.random(in: 0..<3, using: &random) == 0
-            let text = Value.string(
+            let text = PropertyValue.string(
                 String(repeating: "x", count: Int.random(in: 0...500, using: &random)))
             guard isOld else {
                 // Runs of few entities, so that some segments lack some of them.
@@ -145,7 +145,7 @@ import Testing
         limits.sliceReads = 200
         let bench = try EngineBench(limits: limits, segmentBytes: 6 << 10, indexes: true)
         var (number, rare) = (UInt64(1), [UInt64]())
-        let text = Value.string(String(repeating: "x", count: 2_000))
+        let text = PropertyValue.string(String(repeating: "x", count: 2_000))
         while bench.bench.committer.journal.segments.count < 40 {
             let isRare = number.isMultiple(of: 25)
             let change = try bench.bench.insert(

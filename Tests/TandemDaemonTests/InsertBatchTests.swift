@@ -87,14 +87,14 @@ import Testing
         var limits = DaemonLimits()
         limits.transactionBytes = 1 << 16
         let (bench, client) = try world(limits: limits)
-        let text = Value.string(String(repeating: "x", count: 10_000))
+        let text = PropertyValue.string(String(repeating: "x", count: 10_000))
         let answer = try client.run(
             try bench.part("Node", 0..<10, from: try client.lease) { _ in ["name": text] })
         #expect(answer.rows == 10 && answer.failure == nil)
         let sizes = try bench.transactions(of: [7]).map(\.transaction.changes.count)
         #expect(sizes == [5, 5])
         // The answer reports a single row that exceeds the limit.
-        let long = Value.string(String(repeating: "x", count: 35_000))
+        let long = PropertyValue.string(String(repeating: "x", count: 35_000))
         let bad = try client.run(
             try bench.part("Node", 10..<12, from: try client.lease + 10, isLast: true) {
                 $0 == 10 ? ["name": text] : ["name": long, "code": long]
@@ -230,7 +230,7 @@ import Testing
         var limits = DaemonLimits()
         limits.inboundBytes = 20_000
         let (bench, client) = try world(limits: limits)
-        let text = Value.string(String(repeating: "x", count: 3_000))
+        let text = PropertyValue.string(String(repeating: "x", count: 3_000))
         var part = try bench.part("Tag", 0..<2, from: try client.lease) { _ in ["label": text] }
         var ids: [UInt32] = []
         for index in UInt8(0)..<30 {
@@ -282,7 +282,7 @@ import Testing
     {
         let (bench, client) = try world()
         bench.bench.disk.capacityBytes = 512 << 10
-        let text = Value.string(String(repeating: "x", count: 300))
+        let text = PropertyValue.string(String(repeating: "x", count: 300))
         let part = try bench.part("Node", 0..<1_000, from: try client.lease, isLast: true) { _ in
             ["name": text]
         }

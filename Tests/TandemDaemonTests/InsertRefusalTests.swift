@@ -10,7 +10,7 @@ import Testing
 @Suite(.ownThread) struct InsertRefusalTests {
     /// The values of a row, and the expected refusal if rows are inserted one by one.
     private struct Row {
-        var values: [String: Value]
+        var values: [String: PropertyValue]
         var refusal: TandemError.Code?
     }
 

@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    private func named(_ row: Int) -> [String: Value] { ["name": .string("\(row)")] }
+    private func named(_ row: Int) -> [String: PropertyValue] { ["name": .string("\(row)")] }
 
     @Test func `law 3: a chunk may be sent again after any restart, and inserts no row twice`()
         throws

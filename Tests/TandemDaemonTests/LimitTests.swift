@@ -85,10 +85,10 @@ import Testing
                 repeating: VerdictItem(request: FetchDescriptor(entity: "Tag")), count: 2)
             return failure(try client.ask(.verdicts(VerdictRequest(from: 1, items: items))))
         case .attributeBytes:
-            let link = Value.url("x:" + String(repeating: "x", count: 300))
+            let link = PropertyValue.url("x:" + String(repeating: "x", count: 300))
             return bench.failure { _ = try $0.save([try $0.insert("Tag", 1, ["link": link])]) }
         case .blobBytes:
-            let scan = Value.data([UInt8](repeating: 1, count: limit.small + 1))
+            let scan = PropertyValue.data([UInt8](repeating: 1, count: limit.small + 1))
             return bench.failure { _ = try $0.save([try $0.insert("Tag", 1, ["scan": scan])]) }
         case .leaseNumbers:
             guard case .lease(let lease) = try client.ask(.lease(count: 4_096)) else { return nil }
@@ -133,7 +133,7 @@ import Testing
             return failure(try client.answer(ids[1]))
         case .objectReads, .requestReads:
             for number in UInt64(1)...3 {
-                let parent = Value.reference(try bench.bench.reference("Tag", number - 1))
+                let parent = PropertyValue.reference(try bench.bench.reference("Tag", number - 1))
                 let values = number > 1 ? ["parent": parent] : [:]
                 try client.save([try bench.bench.insert("Tag", number, values)])
             }
@@ -211,7 +211,7 @@ import Testing
         let bench = try EngineBench(model: limitModel, limits: limits)
         let client = try bench.client()
         try client.save([try bench.bench.insert("Tag", 1)])
-        let parent = Value.reference(try bench.bench.reference("Tag", 1))
+        let parent = PropertyValue.reference(try bench.bench.reference("Tag", 1))
         let from = bench.position.number
         try client.save(
             try (UInt64(2)...101).map { try bench.bench.insert("Tag", $0, ["parent": parent]) })
@@ -245,7 +245,7 @@ import Testing
     // MARK: Large requests
 
     private func large(_ client: Peer, _ number: UInt64) throws {
-        let text = Value.string(String(repeating: "x", count: 10_000))
+        let text = PropertyValue.string(String(repeating: "x", count: 10_000))
         let model = try client.model
         let entity = try #require(model.entity(named: "Tag"))
         let slot = try #require(entity.slot(of: "label"))
@@ -271,7 +271,7 @@ import Testing
     /// Sends the beginnings of large saves on two connections, which together exceed the limit.
     private func unfinished(_ bench: EngineBench) throws -> TandemError? {
         let clients = [try bench.client(), try bench.client()]
-        let text = Value.string(String(repeating: "x", count: 10_000))
+        let text = PropertyValue.string(String(repeating: "x", count: 10_000))
         let save = clients[0].saveRequest([try bench.bench.insert("Tag", 1, ["label": text])])
         var bytes: [UInt8] = []
         try FrameEncoder.encode(ClientMessage.save(save), id: 1, into: &bytes)
@@ -380,7 +380,7 @@ extension EngineBench {
 }
 
 /// A model with texts and data, and relationships.
-private let limitModel = Model {
+private let limitModel = ManagedObjectModel {
     Entity("Tag") {
         Attribute("label", .string)
         Attribute("link", .url)

@@ -154,7 +154,7 @@ import Testing
         limits.ringTransactions = 1
         let bench = try EngineBench(limits: limits)
         let saver = try bench.client()
-        let text = Value.string(String(repeating: "x", count: 30_000))
+        let text = PropertyValue.string(String(repeating: "x", count: 30_000))
         for number in UInt64(1)...20 {
             try saver.save([try bench.bench.insert("Node", number, ["name": text])])
         }

@@ -8,7 +8,7 @@ import Testing
 
 /// The minimum and maximum number of members; counting stops as soon as the result is known.
 @Suite(.ownThread) struct MemberCountTests {
-    private let model = Model {
+    private let model = ManagedObjectModel {
         Entity("Team") {
             Relationship("players", to: "Player", inverse: "team", toMany: true, min: 2, max: 4)
             Relationship(
@@ -55,7 +55,8 @@ import Testing
                 let team = UInt64.random(in: 0...3, using: &random)
                 for number in UInt64(1)...3 { next.of[number]?.remove(player) }
                 next.of[team]?.insert(player)
-                let value = team == 0 ? Value.null : .reference(try bench.reference("Team", team))
+                let value =
+                    team == 0 ? PropertyValue.null : .reference(try bench.reference("Team", team))
                 moves.append(try bench.update("Player", player, ["team": value]))
             }
             let problems = next.problems(relationship.problem)
@@ -104,7 +105,7 @@ import Testing
 
     @Test func `a count above the maximum is reported exactly`() throws {
         let bench = try bench()
-        let team = Value.reference(try bench.reference("Team", 1))
+        let team = PropertyValue.reference(try bench.reference("Team", 1))
         let moves = try (UInt64(10)..<19).map { try bench.update("Player", $0, ["team": team]) }
         check(
             try bench.refusal(moves), ["the number of members is 9, above the maximum of 4"],

@@ -8,10 +8,10 @@ import Testing
 /// Apps whose models differ from the store's.
 @Suite(.ownThread) struct ModelHelloTests {
     private func model(
-        _ max: NumberLimit? = 10, default value: Value = .null, more: [Attribute] = [],
+        _ max: NumberLimit? = 10, default value: PropertyValue = .null, more: [Attribute] = [],
         pattern: String? = nil, uniqueness: [[String]] = []
-    ) -> Model {
-        Model {
+    ) -> ManagedObjectModel {
+        ManagedObjectModel {
             Entity("Thing", uniqueness: uniqueness) {
                 Attribute("size", .int, default: value, max: max)
                 Attribute("name", .string, pattern: pattern)
@@ -23,7 +23,7 @@ import Testing
     }
 
     /// Returns a store of the model with one object.
-    private func filled(_ model: Model) throws -> EngineBench {
+    private func filled(_ model: ManagedObjectModel) throws -> EngineBench {
         let bench = try EngineBench(model: model)
         let client = try bench.client()
         let lease = try #require(client.welcome?.lease)
@@ -31,12 +31,12 @@ import Testing
         return bench
     }
 
-    private func greeted(_ bench: EngineBench, _ model: Model) throws -> Peer {
+    private func greeted(_ bench: EngineBench, _ model: ManagedObjectModel) throws -> Peer {
         try bench.client(Hello(author: "app", model: model.json.text))
     }
 
     /// Returns the error with which an app is rejected; checks that nothing changed.
-    private func refusal(_ bench: EngineBench, _ model: Model) throws -> TandemError? {
+    private func refusal(_ bench: EngineBench, _ model: ManagedObjectModel) throws -> TandemError? {
         let before = (bench.position, try dump(bench.bench.store))
         let peer = try bench.peer()
         try peer.greet(Hello(author: "app", model: model.json.text))
@@ -91,7 +91,7 @@ import Testing
 
     @Test func `an invalid model is refused before it is compared`() throws {
         let bench = try filled(model())
-        let broken = Model {
+        let broken = ManagedObjectModel {
             Entity("Thing") { Relationship("parts", to: "Part", inverse: "nowhere", toMany: true) }
         }
         let error = try refusal(bench, broken)
@@ -103,7 +103,7 @@ import Testing
 
     @Test func `apps with different subsets of the model are not versions of each other`() throws {
         let bench = try filled(model(10))
-        let sibling = Model {
+        let sibling = ManagedObjectModel {
             Entity("Thing") { Attribute("size", .int, max: 10) }
             Entity("Other") { Attribute("x", .int) }
         }
@@ -114,7 +114,7 @@ import Testing
         #expect(bench.position.number == position + 1)
         // An app with a subset of the model is accepted, and counts as an older version once the
         // rule is relaxed.
-        let part = Model { Entity("Thing") { Attribute("size", .int, max: 10) } }
+        let part = ManagedObjectModel { Entity("Thing") { Attribute("size", .int, max: 10) } }
         #expect(try greeted(bench, part).model.model == whole)
         #expect(bench.position.number == position + 1)
         whole.entities["Thing"]?.attributes["size"]?.maximum = 30
@@ -127,7 +127,7 @@ import Testing
 
     @Test func `law 6: a rebuild restores the model versions in the journal`() throws {
         let bench = try filled(model(10))
-        let sibling = Model {
+        let sibling = ManagedObjectModel {
             Entity("Thing") { Attribute("size", .int, max: 10) }
             Entity("Other")
         }
@@ -177,17 +177,17 @@ import Testing
     @Test func `an empty store adopts another model completely`() throws {
         let bench = try EngineBench(model: model(10))
         #expect(try greeted(bench, model(5)).model.model == model(5))
-        let other = Model { Entity("Thing") { Attribute("size", .string) } }
+        let other = ManagedObjectModel { Entity("Thing") { Attribute("size", .string) } }
         #expect(try greeted(bench, other).model.model == other)
         // A model without conflicts is still merged.
-        let sibling = Model { Entity("Sibling") }
+        let sibling = ManagedObjectModel { Entity("Sibling") }
         let both = try greeted(bench, sibling).model.model
         #expect(Set(both.entities.keys) == ["Thing", "Sibling"])
     }
 
     @Test func `a reader uses the existing model and adds nothing`() throws {
         let bench = try EngineBench(model: model(10), roles: RoleTests.policy)
-        let part = Model { Entity("Part") }
+        let part = ManagedObjectModel { Entity("Part") }
         let hello = Hello(author: "r", model: part.json.text)
         #expect(try bench.client(hello, as: RoleTests.reader).model.model == model(10))
         let peer = try bench.peer(as: RoleTests.reader)

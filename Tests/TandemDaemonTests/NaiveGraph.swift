@@ -4,7 +4,7 @@ import TandemModel
 struct NaiveGraph {
     struct Object {
         var tag: EntityTag
-        var values: [Value]
+        var values: [PropertyValue]
         /// The objects at the other end, even for to-one relationships.
         var links: [Int: Set<UInt64>] = [:]
         /// Whether the running save inserts the object; it can only add links then.
@@ -13,7 +13,7 @@ struct NaiveGraph {
         /// Returns the value of an attribute.
         ///
         /// A derived count counts the links; a folded text is looked up among the few texts in use.
-        func value(of property: CompiledProperty, in entity: CompiledEntity) -> Value {
+        func value(of property: CompiledProperty, in entity: CompiledEntity) -> PropertyValue {
             guard let derivation = property.derivation else { return values[property.slot] }
             let source = entity.slot(of: derivation.source) ?? 0
             switch derivation {

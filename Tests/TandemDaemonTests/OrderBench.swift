@@ -7,7 +7,7 @@ import Testing
 
 /// Ordered relationships of every kind: with a to-one, an unordered or an ordered inverse, and with
 /// themselves as inverse.
-let orderModel = Model {
+let orderModel = ManagedObjectModel {
     Entity("Team") {
         Attribute("name", .string)
         Relationship(
@@ -58,7 +58,7 @@ extension CommitBench {
     /// Saves a team with number 1 and players with numbers from 2 on, in this order.
     func makeTeam(_ players: Int) throws {
         try save([try insert("Team", 1, ["name": .string("A")])])
-        let team = Value.reference(try reference("Team", 1))
+        let team = PropertyValue.reference(try reference("Team", 1))
         try save(
             try (0..<players).map { try insert("Player", UInt64(2 + $0), ["team": team]) })
     }

@@ -136,7 +136,8 @@ struct OrderWorld {
             guard let player = any("Player") else { return nil }
             let team = Int.random(in: 0..<4, using: &random) == 0 ? nil : any("Team")
             set(player, team)
-            let value = try team.map { Value.reference(try bench.reference("Team", $0)) } ?? .null
+            let value =
+                try team.map { PropertyValue.reference(try bench.reference("Team", $0)) } ?? .null
             return try bench.update("Player", player, ["team": value])
         default:
             guard let list = allLists.randomElement(using: &random),

@@ -13,7 +13,7 @@ import Testing
         try bench.makeTeam(3)
         #expect(try bench.order("Team", 1, "players") == [2, 3, 4])
         try bench.save([try bench.arrange([4, 2, 3])])
-        let team = Value.reference(try bench.reference("Team", 1))
+        let team = PropertyValue.reference(try bench.reference("Team", 1))
         try bench.save([
             try bench.insert("Player", 9, ["team": team]),
             try bench.insert("Player", 8, ["team": team]),
@@ -58,7 +58,7 @@ import Testing
         try bench.makeTeam(3)
         try bench.save([try bench.insert("Team", 20)])
         for team in [20, 1] as [UInt64] {
-            let owner = Value.reference(try bench.reference("Team", team))
+            let owner = PropertyValue.reference(try bench.reference("Team", team))
             try bench.save([try bench.update("Player", 2, ["team": owner])])
         }
         #expect(try bench.order("Team", 1, "players") == [3, 4, 2])
@@ -71,7 +71,7 @@ import Testing
         try bench.makeTeam(2)
         let rankedMembers = try bench.rankedMembers("Team", 1, "players")
         let rank = try #require(Rank.between(rankedMembers[0].rank, rankedMembers[1].rank)?.first)
-        let team = Value.reference(try bench.reference("Team", 1))
+        let team = PropertyValue.reference(try bench.reference("Team", 1))
         let place = try bench.links("Team", 1, "players", [(10, .place, rank)])
         try bench.save([place, try bench.insert("Player", 10, ["team": team])])
         #expect(try bench.order("Team", 1, "players") == [2, 10, 3])
@@ -108,7 +108,7 @@ import Testing
         let full = try #require(Rank([UInt8](repeating: 255, count: Rank.byteLimit)))
         try bench.save([try bench.links("Team", 1, "players", [(3, .place, full)])])
         #expect(try bench.order("Team", 1, "players") == [2, 4, 3])
-        let team = Value.reference(try bench.reference("Team", 1))
+        let team = PropertyValue.reference(try bench.reference("Team", 1))
         try bench.save([try bench.insert("Player", 10, ["team": team])])
         #expect(try bench.order("Team", 1, "players") == [2, 4, 3, 10])
         let longest = try bench.rankedMembers("Team", 1, "players").compactMap {

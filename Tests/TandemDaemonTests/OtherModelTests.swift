@@ -8,7 +8,7 @@ import Testing
 /// Requests with slots of a model other than the store's.
 @Suite(.ownThread) struct OtherModelTests {
     private let hash = StableHash([1])
-    private let before = Model {
+    private let before = ManagedObjectModel {
         Entity("Node") {
             Attribute("name", .string)
             Attribute("note", .string)
@@ -17,7 +17,7 @@ import Testing
         Entity("Tag") { Relationship("nodes", to: "Node", inverse: "tags", toMany: true) }
     }
     /// Adds new properties before the existing ones, so that every slot changes.
-    private let after = Model {
+    private let after = ManagedObjectModel {
         Entity("Node") {
             Attribute("alpha", .string)
             Attribute("name", .string)

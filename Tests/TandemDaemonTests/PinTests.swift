@@ -12,7 +12,7 @@ import Testing
 @Suite(.ownThread) struct PinTests {
     private let clock = ManualClock(
         monotonicNanoseconds: 1, wallMicroseconds: 1_800_000_000_000_000)
-    private let text = Value.string(String(repeating: "x", count: 30_000))
+    private let text = PropertyValue.string(String(repeating: "x", count: 30_000))
     private let nodes = FetchDescriptor(entity: "Node", sort: ["rank"])
 
     private func bench(_ policy: RetentionPolicy) throws -> EngineBench {
@@ -138,12 +138,13 @@ import Testing
     @Test func `a pin before a newly installed model expires, as it is no longer readable`()
         throws
     {
-        let bench = try EngineBench(model: Model { Entity("Node") { Attribute("name", .string) } })
+        let bench = try EngineBench(
+            model: ManagedObjectModel { Entity("Node") { Attribute("name", .string) } })
         let client = try bench.client()
         try client.save([try bench.bench.insert("Node", 1, ["name": .string("a")])])
         let start = bench.position.number
         #expect(try pin(client, 1, start) != nil)
-        let model = Model {
+        let model = ManagedObjectModel {
             Entity("Node") {
                 Attribute("name", .string)
                 Attribute("rank", .int)

@@ -219,7 +219,7 @@ import Testing
         ])
         let (node, tag) = (try bench.reference("Node", 1), try bench.reference("Tag", 2))
         let before = try dump(bench.store)
-        func values(_ slot: Int, _ value: Value) -> SaveOperation {
+        func values(_ slot: Int, _ value: PropertyValue) -> SaveOperation {
             .update(
                 object: node, baseVersion: 0, values: [SaveValue(slot: slot, value: value)],
                 links: [])
@@ -238,7 +238,7 @@ import Testing
             .delete(object: ObjectReference(tag: 77, number: 999), baseVersion: 0),
             .insert(object: ObjectReference(tag: 77, number: 9), values: [], links: []),
         ]
-        let wrong: [Value] = [
+        let wrong: [PropertyValue] = [
             .int(1), .string("x"), .double(.nan), .bool(true), .reference(gone),
             .reference(tag), .reference(ObjectReference(tag: 77, number: 1)), .data([]),
         ]
@@ -264,7 +264,9 @@ import Testing
         let liar = try bench.reference("Node", 1)
         let node = try bench.entity("Node")
         for property in node.properties {
-            let values: [Value] = [.null, .int(1), .reference(try bench.reference("Node", 2))]
+            let values: [PropertyValue] = [
+                .null, .int(1), .reference(try bench.reference("Node", 2)),
+            ]
             for value in values {
                 // The first operation loads the tag; the second refers to it as a node.
                 let lie = SaveOperation.update(

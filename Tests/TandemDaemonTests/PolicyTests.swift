@@ -114,7 +114,7 @@ import Testing
             #expect(try bench.value("Badge", 12, "owner") == .reference(old))
             #expect(try bench.members("Node", 10, "tags") == [13])
             let takesValues = policy == .objectTrump || policy == .overwrite
-            let name = Value.string(takesValues ? "new" : "old")
+            let name = PropertyValue.string(takesValues ? "new" : "old")
             #expect(try bench.value("Node", 10, "name") == name, "\(policy)")
         }
     }

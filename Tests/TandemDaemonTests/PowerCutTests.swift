@@ -78,7 +78,8 @@ import Testing
                 for _ in 0..<20 {
                     let id = withUnsafeBytes(of: next.bigEndian) { Array($0) }
                     isOpen = id
-                    let text = Value.string(String(repeating: "x", count: Int(next % 7) * 300))
+                    let text = PropertyValue.string(
+                        String(repeating: "x", count: Int(next % 7) * 300))
                     let operations = [try bench.insert("Node", next, ["name": text])]
                     next += 1
                     let saved = try bench.save(operations, id: id)

@@ -32,7 +32,7 @@ struct RandomGraph {
     private let what: String
 
     init(
-        seed: UInt64, model: Model = graphModel, limits: DaemonLimits = DaemonLimits()
+        seed: UInt64, model: ManagedObjectModel = graphModel, limits: DaemonLimits = DaemonLimits()
     ) throws {
         bench = try CommitBench(model: model, limits: limits)
         random = SplitMix64(seed: seed)
@@ -119,7 +119,7 @@ struct RandomGraph {
         let slot = property.slot
         guard let relationship = property.relationship else {
             if property.name == "code" || property.derivation != nil { return ([], []) }
-            let value: Value =
+            let value: PropertyValue =
                 property.attribute?.type == .int
                 ? .int(Int64.random(in: 1...3, using: &random))
                 : [.null, .string("a"), .string("B"), .string("É"), .string("Straße")]

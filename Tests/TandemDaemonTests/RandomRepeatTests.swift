@@ -112,13 +112,13 @@ struct RepeatWorld {
         .delete(object: object, baseVersion: version)
     }
 
-    private mutating func code() -> Value {
+    private mutating func code() -> PropertyValue {
         .string("k\(Int.random(in: 0..<6, using: &random))")
     }
 
     private mutating func insert(_ old: ObjectReference?) throws -> SaveOperation {
         next += 1
-        var values: [String: Value] = [:]
+        var values: [String: PropertyValue] = [:]
         if Int.random(in: 0..<4, using: &random) > 0 { values["code"] = code() }
         if let old, old.tag == (try bench.entity("Node").tag), Bool.random(using: &random) {
             values["parent"] = .reference(old)
@@ -127,7 +127,7 @@ struct RepeatWorld {
     }
 
     private mutating func update(_ object: ObjectReference) throws -> SaveOperation {
-        var values = ["rank": Value.int(Int64.random(in: 0..<4, using: &random))]
+        var values = ["rank": PropertyValue.int(Int64.random(in: 0..<4, using: &random))]
         if Int.random(in: 0..<4, using: &random) == 0 { values["code"] = code() }
         let version = Bool.random(using: &random) ? seen[object] ?? 0 : 0
         return try bench.update("Node", object.number, values, version: version)

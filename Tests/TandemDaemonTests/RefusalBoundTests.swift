@@ -9,7 +9,9 @@ import Testing
 /// The bounds on rounds and bytes for reports about rows that can't be inserted, whatever the rows
 /// are.
 @Suite(.ownThread) struct RefusalBoundTests {
-    private func bench(_ model: Model = graphModel) throws -> (EngineBench, Peer, UInt64) {
+    private func bench(_ model: ManagedObjectModel = graphModel) throws -> (
+        EngineBench, Peer, UInt64
+    ) {
         let bench = try EngineBench(model: model, clock: ManualClock())
         let client = try bench.client()
         return (bench, client, try client.lease)
@@ -53,7 +55,7 @@ import Testing
         var targets: [Int?] = []
         var broken: Set<Int> = []
         let rows = try (0..<80).map { index in
-            var values: [String: Value] = [:]
+            var values: [String: PropertyValue] = [:]
             if random.next() % 8 == 0 {
                 values["rank"] = .int(1_000)
                 broken.insert(index)
@@ -81,7 +83,7 @@ import Testing
 
     @Test func `rounds and work are bounded, and the rows found until then are reported`() throws {
         let (bench, _, lease) = try bench()
-        let nowhere = Value.reference(try bench.bench.reference("Node", 1 << 40))
+        let nowhere = PropertyValue.reference(try bench.bench.reference("Node", 1 << 40))
         let rows = try [
             ["parent": nowhere], ["rank": .int(1_000)], ["code": .string("a")],
             ["code": .string("a")],
@@ -94,7 +96,7 @@ import Testing
     }
 
     /// An attribute with many long allowed values, such as a list of towns.
-    private static let towns = Model {
+    private static let towns = ManagedObjectModel {
         Entity("House") {
             Attribute(
                 "town", .string,
@@ -104,7 +106,7 @@ import Testing
 
     @Test func `the report about many wrong values is bounded`() throws {
         let (bench, client, lease) = try bench(Self.towns)
-        let long = Value.string(String(repeating: "\u{1}é", count: 5_000))
+        let long = PropertyValue.string(String(repeating: "\u{1}é", count: 5_000))
         let rows = try (0..<1_000).map {
             try bench.bench.insert("House", lease + $0, ["town": long])
         }

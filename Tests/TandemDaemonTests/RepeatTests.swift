@@ -88,7 +88,7 @@ import Testing
         let bench = try bench()
         let first = try bench.save(
             try operations(bench, from: 100), policy: .overwrite, id: [1], hash: hash)
-        let text = Value.string(String(repeating: "x", count: 4_000))
+        let text = PropertyValue.string(String(repeating: "x", count: 4_000))
         for number in UInt64(1_000)..<1_100 {
             try bench.save([try bench.insert("Node", number, ["name": text])])
         }
@@ -195,7 +195,7 @@ import Testing
         }
         check(answers[2], answers[0], "empty")
         check(answers[3], answers[1], "one")
-        let text = Value.string(String(repeating: "x", count: 60_000))
+        let text = PropertyValue.string(String(repeating: "x", count: 60_000))
         let large = try (10..<20).map { try bench.insert("Node", $0, ["name": text]) }
         _ = try bench.committer.begin(
             SaveRequest(saveID: [3], contentHash: hash, modelVersion: 1, operations: large),

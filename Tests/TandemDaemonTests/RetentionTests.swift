@@ -26,7 +26,7 @@ private final class StillPoller: EventPoller {
 }
 
 @Suite(.ownThread) struct RetentionTests {
-    let text = Value.string(String(repeating: "x", count: 30_000))
+    let text = PropertyValue.string(String(repeating: "x", count: 30_000))
 
     /// Saves nodes of 30 kB with these numbers, four of which fill a segment, and makes a
     /// checkpoint.

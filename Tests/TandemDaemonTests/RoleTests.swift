@@ -97,7 +97,7 @@ import Testing
     {
         let bench = try EngineBench(roles: Self.policy)
         let reader = try bench.client(as: Self.reader)
-        let text = Value.string(String(repeating: "x", count: 60_000))
+        let text = PropertyValue.string(String(repeating: "x", count: 60_000))
         let save = reader.saveRequest(
             try (UInt64(1)...40).map { try bench.bench.insert("Tag", $0, ["label": text]) })
         var bytes: [UInt8] = []

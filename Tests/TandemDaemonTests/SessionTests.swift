@@ -9,9 +9,9 @@ import Testing
 
 @Suite(.ownThread) struct SessionTests {
     @Test func `hello installs the first model and accepts an older one from then on`() throws {
-        let bench = try EngineBench(model: Model())
-        let small = Model { Entity("Thing") { Attribute("a", .string) } }
-        let large = Model {
+        let bench = try EngineBench(model: ManagedObjectModel())
+        let small = ManagedObjectModel { Entity("Thing") { Attribute("a", .string) } }
+        let large = ManagedObjectModel {
             Entity("Thing") {
                 Attribute("a", .string)
                 Attribute("b", .string)
@@ -30,7 +30,7 @@ import Testing
         let tag = try #require(try none.model.entity(named: "Thing")?.tag)
         let object = ObjectReference(tag: tag, number: number)
         try none.save([.insert(object: object, values: [], links: [])])
-        let other = Model { Entity("Thing") { Attribute("a", .int) } }
+        let other = ManagedObjectModel { Entity("Thing") { Attribute("a", .int) } }
         let fifth = try bench.peer()
         try fifth.greet(Hello(author: "five", model: other.json.text))
         #expect(fifth.failure?.code == .schemaMismatch)

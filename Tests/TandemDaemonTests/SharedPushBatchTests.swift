@@ -20,7 +20,7 @@ import Testing
         let start = bench.position.number
         for number in UInt64(1)...60 {
             let length = [10, 300, 20_000, 60_000].randomElement(using: &random) ?? 0
-            let text = Value.string(String(repeating: "x", count: length))
+            let text = PropertyValue.string(String(repeating: "x", count: length))
             try saver.save([try bench.bench.insert("Node", number, ["name": text])])
             for listener in listeners where Bool.random(using: &random) {
                 listener.makeRoom(Int.random(in: 0...90_000, using: &random))
@@ -68,7 +68,7 @@ import Testing
         for listener in listeners { listener.makeRoom(.max) }
         while bench.engine.hasWork { try bench.turn() }
         for listener in listeners { listener.makeRoom(0) }
-        let text = Value.string(String(repeating: "x", count: 50_000))
+        let text = PropertyValue.string(String(repeating: "x", count: 50_000))
         try saver.save([
             try bench.bench.insert("Node", 1, ["name": text]),
             try bench.bench.insert("Node", 2, ["name": text]),
@@ -101,7 +101,7 @@ import Testing
         let listener = try Listener(bench, seed: 1)
         listener.socket.chops = false
         listener.makeRoom(.max)
-        let text = Value.string(String(repeating: "x", count: 60_000))
+        let text = PropertyValue.string(String(repeating: "x", count: 60_000))
         for turn in UInt64(0)..<4 {
             for save in UInt64(0)..<16 {
                 let operations = try (UInt64(1)...4).map {

@@ -9,7 +9,7 @@ import Testing
 
 /// The committer when the disk or the map is full, with the test's own disk and clock.
 @Suite(.ownThread) struct ShortageTests {
-    private let text = Value.string(String(repeating: "x", count: 20_000))
+    private let text = PropertyValue.string(String(repeating: "x", count: 20_000))
 
     private func fill(_ client: Peer, _ bench: EngineBench) throws -> UInt64 {
         for number in UInt64(1)...200 {
@@ -129,7 +129,9 @@ import Testing
         // The second save has no effect of its own, because the first one in the same batch does
         // the same.
         let saves = try [one, two].map { client in
-            client.saveRequest([try bench.bench.update("Node", 1, ["name": Value.string("x")])])
+            client.saveRequest([
+                try bench.bench.update("Node", 1, ["name": PropertyValue.string("x")])
+            ])
         }
         _ = try refuse(saves, of: [one, two], bench, clock)
         guard case .saved(let saved) = try two.ask(.save(saves[1])) else {
@@ -148,7 +150,7 @@ import Testing
         try one.save([try bench.bench.insert("Node", 1)])
         let version = try bench.bench.version("Node", 1)
         let saves = try [one, two].enumerated().map { index, client in
-            let name = ["name": Value.string("\(index)")]
+            let name = ["name": PropertyValue.string("\(index)")]
             return client.saveRequest([
                 try bench.bench.update("Node", 1, name, version: version)
             ])
@@ -277,7 +279,7 @@ import Testing
         for _ in 0..<80 {
             number += 1
             let size = Int.random(in: 1...9_000, using: &random)
-            let name = Value.string(String(repeating: "y", count: size))
+            let name = PropertyValue.string(String(repeating: "y", count: size))
             if try bench.refusal([try bench.insert("Node", number, ["name": name])]) == nil {
                 kept += 1
             }

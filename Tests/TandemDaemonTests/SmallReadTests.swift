@@ -98,7 +98,7 @@ import Testing
         let bench = try EngineBench.ofReaders()
         bench.engine.reads.smallReadWork = DaemonLimits.smallReadWork
         let from = bench.position.number
-        let text = Value.string(String(repeating: "long ", count: 200))
+        let text = PropertyValue.string(String(repeating: "long ", count: 200))
         try bench.bench.save(
             try (1...20).map { try bench.bench.insert("Node", $0, ["name": text]) })
         return (bench, from)

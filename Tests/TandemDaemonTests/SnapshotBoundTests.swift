@@ -28,7 +28,7 @@ import Testing
     }
 
     private func save(_ bench: EngineBench, _ number: UInt64, bytes: Int = 1) throws {
-        let name = Value.string(String(repeating: "x", count: bytes))
+        let name = PropertyValue.string(String(repeating: "x", count: bytes))
         try bench.bench.save([try bench.bench.insert("Node", number, ["name": name])])
         try bench.bench.committer.checkpoint()
     }
@@ -262,7 +262,7 @@ import Testing
         for _ in 0..<5 { try bench.turn() }
         #expect(client.session.read?.window?.position == position)
         // The slots of earlier transactions have other properties in this model, or none.
-        let model = Model { Entity("Node") { Attribute("name", .string) } }
+        let model = ManagedObjectModel { Entity("Node") { Attribute("name", .string) } }
         let migration = SchemaRequest(model: model.json.text, purpose: .migrate)
         guard case .schema = try bench.client().ask(.schema(migration)) else {
             Issue.record("the store was not migrated")

@@ -65,7 +65,8 @@ import Testing
         let found = try answer.fetched
         #expect(found.position == asked && found.count == found.values.count)
         #expect(
-            found.values == (0..<100).map { (rank: Int64) -> [Value] in [.int(rank), .int(4)] })
+            found.values
+                == (0..<100).map { (rank: Int64) -> [PropertyValue] in [.int(rank), .int(4)] })
         #expect(bench.engine.reads.bytes.held == 0)
     }
 }

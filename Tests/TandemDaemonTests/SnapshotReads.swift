@@ -152,7 +152,7 @@ extension EngineBench {
     /// Returns a daemon whose readers answer everything but look-ups, and that has leased a million
     /// numbers.
     static func ofReaders(
-        model: Model = graphModel, limits: DaemonLimits = DaemonLimits(),
+        model: ManagedObjectModel = graphModel, limits: DaemonLimits = DaemonLimits(),
         clock: any Clock = SystemClock(), engineClock: (any Clock)? = nil
     ) throws -> EngineBench {
         var limits = limits
@@ -171,7 +171,7 @@ extension EngineBench {
         for start in stride(from: 2, to: count + 2, by: 1_000) {
             try bench.save(
                 try (start..<min(start + 1_000, count + 2)).map {
-                    var values: [String: Value] = ["rank": .int(Int64($0 % 100))]
+                    var values: [String: PropertyValue] = ["rank": .int(Int64($0 % 100))]
                     if isGrouped { values["group"] = .reference(group) }
                     return try bench.insert("Node", UInt64($0), values)
                 })

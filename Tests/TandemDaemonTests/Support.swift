@@ -10,7 +10,7 @@ import Testing
 @testable import TandemDaemon
 
 /// A model with every pair of relationship kinds and every delete rule.
-let graphModel = Model {
+let graphModel = ManagedObjectModel {
     Entity("Node", uniqueness: [["code"]], indexes: [["rank"]]) {
         Attribute("name", .string)
         Attribute("code", .string)
@@ -75,7 +75,7 @@ final class CommitBench {
     }
 
     init(
-        model: Model = graphModel, segmentBytes: Int = 128 << 10,
+        model: ManagedObjectModel = graphModel, segmentBytes: Int = 128 << 10,
         leased: Int = 1, durability: Durability = .full, savesKept: UInt64? = nil,
         quotaBytes: Int = 1 << 40, clock: any Clock = SystemClock(),
         limits: DaemonLimits = DaemonLimits(), indexes: Bool = false
@@ -190,7 +190,7 @@ final class CommitBench {
     }
 
     func insert(
-        _ name: String, _ number: UInt64, _ values: [String: Value] = [:],
+        _ name: String, _ number: UInt64, _ values: [String: PropertyValue] = [:],
         links: [String: [ObjectReference]] = [:]
     ) throws -> SaveOperation {
         let entity = try entity(name)
@@ -203,8 +203,9 @@ final class CommitBench {
     }
 
     func update(
-        _ name: String, _ number: UInt64, _ values: [String: Value] = [:], version: UInt64 = 0,
-        base: [String: Value] = [:], added: [String: [ObjectReference]] = [:],
+        _ name: String, _ number: UInt64, _ values: [String: PropertyValue] = [:],
+        version: UInt64 = 0,
+        base: [String: PropertyValue] = [:], added: [String: [ObjectReference]] = [:],
         removed: [String: [ObjectReference]] = [:]
     ) throws -> SaveOperation {
         let entity = try entity(name)
@@ -237,7 +238,7 @@ final class CommitBench {
 
     // MARK: Reading
 
-    func value(_ name: String, _ number: UInt64, _ property: String) throws -> Value {
+    func value(_ name: String, _ number: UInt64, _ property: String) throws -> PropertyValue {
         let entity = try entity(name)
         let stored = try #require(try store.stored(try reference(name, number)))
         return stored.row.uncheckedValue(try #require(entity.slot(of: property)), in: entity)

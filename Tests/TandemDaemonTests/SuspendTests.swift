@@ -84,7 +84,7 @@ extension ManualClock {
     @Test func `segments that aged during a suspension are removed at the next check`() throws {
         let bench = try EngineBench(clock: clock)
         let client = try bench.client()
-        let text = Value.string(String(repeating: "x", count: 30_000))
+        let text = PropertyValue.string(String(repeating: "x", count: 30_000))
         for number in UInt64(1)...20 {
             try client.save([try bench.bench.insert("Node", number, ["name": text])])
         }

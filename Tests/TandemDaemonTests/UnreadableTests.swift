@@ -38,7 +38,7 @@ import Testing
         let saver = try bench.client()
         let late = try bench.client(Hello(author: "late", interests: ["Node"]))
         let start = bench.position
-        let text = Value.string(String(repeating: "x", count: 30_000))
+        let text = PropertyValue.string(String(repeating: "x", count: 30_000))
         // These saves exceed the capacity of the session's socket and queue.
         for number in 1...120 as ClosedRange<UInt64> {
             try saver.save([try bench.bench.insert("Node", number, ["name": text])])

@@ -9,7 +9,7 @@ import Testing
 
 /// Vacuum requests: which segments are removed, which are retained, and which readers are expired.
 @Suite(.ownThread) struct VacuumTests {
-    private static let text = Value.string(String(repeating: "x", count: 30_000))
+    private static let text = PropertyValue.string(String(repeating: "x", count: 30_000))
 
     /// Saves nodes of 30 kB, four of which fill a segment.
     private func fill(_ bench: EngineBench, _ numbers: ClosedRange<UInt64>) throws {

@@ -71,7 +71,7 @@ import Testing
         let bench = try EngineBench()
         let client = try bench.client()
         let start = bench.position.number
-        let text = Value.string(String(repeating: "x", count: 30_000))
+        let text = PropertyValue.string(String(repeating: "x", count: 30_000))
         for first in stride(from: UInt64(1), through: 600, by: 20) {
             try client.save(
                 try (first..<first + 20).map { try bench.bench.insert("Node", $0, ["name": text]) })
@@ -111,7 +111,7 @@ import Testing
         let bench = try EngineBench(limits: limits)
         let client = try bench.client()
         try client.save([try bench.bench.insert("Group", 1, ["title": .string("g")])])
-        let group = Value.reference(try bench.bench.reference("Group", 1))
+        let group = PropertyValue.reference(try bench.bench.reference("Group", 1))
         try client.save(
             try (UInt64(2)...101).map { try bench.bench.insert("Node", $0, ["group": group]) })
         let from = bench.position.number

@@ -54,7 +54,7 @@ import Testing
         let bench = try EngineBench()
         let reader = try bench.client(Hello(author: "r", interests: ["Node"]))
         let writer = try bench.client()
-        let text = Value.string(String(repeating: "x", count: 60_000))
+        let text = PropertyValue.string(String(repeating: "x", count: 60_000))
         for number in UInt64(1)...80 {
             try writer.save([try bench.bench.insert("Node", number, ["name": text])])
         }
@@ -81,7 +81,7 @@ import Testing
         let client = try bench.client(Hello(author: "a", interests: ["Node"]))
         // The disk has space for the existing segment and little more.
         bench.bench.disk.capacityBytes = 300 << 10
-        let text = Value.string(String(repeating: "x", count: 20_000))
+        let text = PropertyValue.string(String(repeating: "x", count: 20_000))
         var refused: TandemError?
         var number: UInt64 = 0
         while refused == nil, number < 100 {

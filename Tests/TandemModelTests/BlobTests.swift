@@ -3,7 +3,7 @@ import Testing
 @testable import TandemModel
 
 struct BlobTests {
-    private let page = Model {
+    private let page = ManagedObjectModel {
         Entity("Page") {
             Attribute("title", .string)
             Attribute("scan", .data)
@@ -111,7 +111,7 @@ struct BlobTests {
     }
 
     @Test func `references, keys and predicates have the same order`() throws {
-        let values: [Value] = [
+        let values: [PropertyValue] = [
             .data([1]), .data(content(1)), .data(content(1, 80_000)), .data(content(2)), .data([3]),
         ]
         let keys = values.map { value in

@@ -12,7 +12,7 @@ struct CodingTests {
             var writer = ByteWriter()
             value.encode(into: &writer)
             var reader = ByteReader(writer.bytes)
-            #expect(try Value(from: &reader) == value, "seed \(seed)")
+            #expect(try PropertyValue(from: &reader) == value, "seed \(seed)")
             #expect(reader.isAtEnd)
         }
     }

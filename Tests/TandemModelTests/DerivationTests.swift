@@ -3,8 +3,10 @@ import Testing
 
 /// The declaration and validation of derived attributes in a model.
 @Suite struct DerivationTests {
-    private func model(_ attributes: Attribute..., uniqueness: [[String]] = []) -> Model {
-        Model {
+    private func model(_ attributes: Attribute..., uniqueness: [[String]] = [])
+        -> ManagedObjectModel
+    {
+        ManagedObjectModel {
             Entity("Person") {
                 Attribute("born", .date)
                 Attribute("name", .string, optional: false)
@@ -22,7 +24,7 @@ import Testing
         }
     }
 
-    private func problems(_ model: Model) -> [String] {
+    private func problems(_ model: ManagedObjectModel) -> [String] {
         do {
             _ = try CompiledModel(model)
             return []
@@ -43,7 +45,7 @@ import Testing
         #expect(player.required.map { player.properties[$0].name } == ["name"])
         let count = try #require(player.slot(of: "teamCount"))
         #expect(player.defaults[count] == .int(0) && !player.settable.contains(count))
-        let read = try Model(parsing: declared.json.text)
+        let read = try ManagedObjectModel(parsing: declared.json.text)
         #expect(read == declared && read.hash == declared.hash)
         #expect(declared.json.text.contains(#""derived":"teams.@count""#))
         #expect(declared.json.text.contains(#""derived":"canonical:(name)""#))
@@ -57,7 +59,7 @@ import Testing
         let json = #"""
             {"entities": {"A": {"attributes": {"n": {"type": "int", "derived": "\#(text)"}}}}}
             """#
-        let error = #expect(throws: ModelError.self) { try Model(parsing: json) }
+        let error = #expect(throws: ModelError.self) { try ManagedObjectModel(parsing: json) }
         #expect(error?.problems.first?.entity == "A" && error?.problems.first?.property == "n")
         #expect(error?.description.contains("RELATIONSHIP.@count") == true)
     }
@@ -99,7 +101,7 @@ import Testing
     @Test func `changes of derivations are named, with their effects`() throws {
         let plain = model(Attribute("x", .int))
         let count = model(Attribute("x", .int, optional: false, derived: .count("teams")))
-        func line(_ old: Model, _ new: Model) -> [String] {
+        func line(_ old: ManagedObjectModel, _ new: ManagedObjectModel) -> [String] {
             old.differences(to: new).filter { $0.aspect != .optional }.map {
                 "\($0.effect) \($0)"
             }

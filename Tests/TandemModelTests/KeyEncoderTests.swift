@@ -3,14 +3,14 @@ import TestSupport
 import Testing
 
 struct KeyEncoderTests {
-    private func key(_ values: [(Value, Bool)]) -> [UInt8] {
+    private func key(_ values: [(PropertyValue, Bool)]) -> [UInt8] {
         var encoder = KeyEncoder()
         for (value, ascending) in values { encoder.append(value, ascending: ascending) }
         return encoder.bytes
     }
 
     /// Compares values by the documented rules: null first.
-    private func precedes(_ a: Value, _ b: Value) -> Bool {
+    private func precedes(_ a: PropertyValue, _ b: PropertyValue) -> Bool {
         switch (a, b) {
         case (.null, _): !b.isNull
         case (_, .null): false
@@ -32,8 +32,12 @@ struct KeyEncoderTests {
         var random = RandomValue(seed)
         for _ in 0..<2_000 {
             let ascending = [random.int(0..<2) == 0, random.int(0..<2) == 0]
-            let a = (0..<2).map { _ in random.int(0..<6) == 0 ? Value.null : random.value(type) }
-            var b = (0..<2).map { _ in random.int(0..<6) == 0 ? Value.null : random.value(type) }
+            let a = (0..<2).map { _ in
+                random.int(0..<6) == 0 ? PropertyValue.null : random.value(type)
+            }
+            var b = (0..<2).map { _ in
+                random.int(0..<6) == 0 ? PropertyValue.null : random.value(type)
+            }
             if random.int(0..<2) == 0 { b[0] = a[0] }
             let expected = order(a, b, ascending)
             let left = key(Array(zip(a, ascending)))
@@ -44,7 +48,7 @@ struct KeyEncoderTests {
         }
     }
 
-    private func order(_ a: [Value], _ b: [Value], _ ascending: [Bool]) -> Int {
+    private func order(_ a: [PropertyValue], _ b: [PropertyValue], _ ascending: [Bool]) -> Int {
         for index in a.indices {
             let sign = ascending[index] ? 1 : -1
             if precedes(a[index], b[index]) { return -sign }

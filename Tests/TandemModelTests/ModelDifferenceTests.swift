@@ -15,7 +15,7 @@ struct KeyChange: CustomTestStringConvertible, Sendable {
     var testDescription: String { "\(aspect.rawValue): \(before) to \(after)" }
 
     /// Returns a model with an entity whose property `p` has these JSON members.
-    func model(_ members: String) throws -> Model {
+    func model(_ members: String) throws -> ManagedObjectModel {
         let entity =
             isRelationship
             ? """
@@ -26,7 +26,7 @@ struct KeyChange: CustomTestStringConvertible, Sendable {
             {"relationships": {"q": {"to": "A", "inverse": "p"}, "s": {"to": "A", "inverse": "r"}}}
             """
         let rest = isRelationship ? #", "B": \#(other), "C": {"parent": "B"}"# : ""
-        return try Model(parsing: #"{"entities": {"A": \#(entity)\#(rest)}}"#)
+        return try ManagedObjectModel(parsing: #"{"entities": {"A": \#(entity)\#(rest)}}"#)
     }
 
     static let attributes = [
@@ -121,7 +121,7 @@ struct KeyChange: CustomTestStringConvertible, Sendable {
     }
 
     @Test func `another destination, inverse or parent is an impossible change`() throws {
-        let model = Model {
+        let model = ManagedObjectModel {
             Entity("A") { Relationship("b", to: "B", inverse: "a") }
             Entity("B") { Relationship("a", to: "A", inverse: "b") }
             Entity("C", parent: "B")
@@ -137,8 +137,8 @@ struct KeyChange: CustomTestStringConvertible, Sendable {
     }
 
     @Test func `added and removed elements are additions and losses`() throws {
-        let small = Model { Entity("A", indexes: [["x"]]) { Attribute("x", .int) } }
-        let large = Model {
+        let small = ManagedObjectModel { Entity("A", indexes: [["x"]]) { Attribute("x", .int) } }
+        let large = ManagedObjectModel {
             Entity("A", uniqueness: [["x"]], indexes: [["x", "y"]]) {
                 Attribute("x", .int)
                 Attribute("y", .string, optional: false, default: .string("a"))
@@ -171,7 +171,7 @@ struct KeyChange: CustomTestStringConvertible, Sendable {
     }
 
     @Test func `renames by hint are compatible and hide nothing else`() throws {
-        let old = Model {
+        let old = ManagedObjectModel {
             Entity("Person", uniqueness: [["name"]], indexes: [["boss"]]) {
                 Attribute("name", .string)
                 Relationship("boss", to: "Person", inverse: "staff")
@@ -179,7 +179,7 @@ struct KeyChange: CustomTestStringConvertible, Sendable {
             }
             Entity("Captain", parent: "Person", indexes: [["name"]])
         }
-        let new = Model {
+        let new = ManagedObjectModel {
             Entity("Human", uniqueness: [["title"]], indexes: [["lead"]], renamedFrom: "Person") {
                 Attribute("title", .string, max: 5, renamedFrom: "name")
                 Relationship("lead", to: "Human", inverse: "team", renamedFrom: "boss")
@@ -209,18 +209,18 @@ struct KeyChange: CustomTestStringConvertible, Sendable {
         #expect(new.differences(to: new).isEmpty)
         let third = try CompiledModel(new, replacing: second)
         #expect(third.identifiers == second.identifiers)
-        #expect(try Model(parsing: new.json.text) == new)
+        #expect(try ManagedObjectModel(parsing: new.json.text) == new)
     }
 
     @Test func `declarations of an app are adopted, unknown elements stay`() throws {
-        let store = Model {
+        let store = ManagedObjectModel {
             Entity("A", uniqueness: [["x"]], indexes: [["x"]]) {
                 Attribute("x", .int, max: 10)
                 Attribute("mine", .string)
             }
             Entity("Mine")
         }
-        let declared = Model {
+        let declared = ManagedObjectModel {
             Entity("A", indexes: [["y"]]) {
                 Attribute("x", .int, max: 20)
                 Attribute("y", .int)
@@ -237,7 +237,9 @@ struct KeyChange: CustomTestStringConvertible, Sendable {
     }
 
     @Test func `conversions keep what they can and lose the rest`() throws {
-        func convert(_ value: Value, _ from: AttributeType, _ to: AttributeType) throws -> Value {
+        func convert(_ value: PropertyValue, _ from: AttributeType, _ to: AttributeType) throws
+            -> PropertyValue
+        {
             let conversion = try #require(ValueConversion(from: from, to: to))
             return conversion(value)
         }
@@ -247,7 +249,7 @@ struct KeyChange: CustomTestStringConvertible, Sendable {
         #expect(try convert(.double(0.5), .double, .int) == .null)
         #expect(
             try convert(.double(0.1), .double, .decimal)
-                == Value(json: .string("0.1"), type: .decimal))
+                == PropertyValue(json: .string("0.1"), type: .decimal))
         #expect(try convert(.int(2), .int, .bool) == .null)
         #expect(try convert(.date(0), .date, .string) == .string("1970-01-01T00:00:00Z"))
         #expect(try convert(.string("1970-01-01T00:00:01.5Z"), .string, .date) == .date(1.5))

@@ -3,7 +3,7 @@ import TandemModel
 import Testing
 
 @Suite struct ModelMisuseTests {
-    private func problems(_ model: Model) -> [String] {
+    private func problems(_ model: ManagedObjectModel) -> [String] {
         do {
             _ = try CompiledModel(model)
             return []
@@ -13,19 +13,19 @@ import Testing
     }
 
     private func problems(_ attribute: Attribute) -> [String] {
-        problems(Model { Entity("A") { attribute } })
+        problems(ManagedObjectModel { Entity("A") { attribute } })
     }
 
     @Test func `two elements with one name are refused, whichever would win`() throws {
         #expect(
             problems(
-                Model {
+                ManagedObjectModel {
                     Entity("A")
                     Entity("A") { Attribute("x", .int) }
                 }) == ["A: two entities have this name; rename one of them"])
         #expect(
             problems(
-                Model {
+                ManagedObjectModel {
                     Entity("A") {
                         Attribute("x", .int)
                         Attribute("x", .string)
@@ -33,7 +33,7 @@ import Testing
                 }) == ["A.x: two properties have this name; rename one of them"])
         #expect(
             problems(
-                Model {
+                ManagedObjectModel {
                     Entity("A") {
                         Attribute("x", .int)
                         Relationship("x", to: "A", inverse: "x")
@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test func `two elements can't be renamed from the same one`() throws {
-        let model = Model {
+        let model = ManagedObjectModel {
             Entity("A", renamedFrom: "Z") {
                 Attribute("x", .int, renamedFrom: "w")
                 Attribute("y", .int, renamedFrom: "w")
@@ -81,7 +81,9 @@ import Testing
         writer.string(text)
         var reader = ByteReader(writer.bytes)
         #expect(try CompiledModel(from: &reader).entity(named: "A") != nil)
-        #expect(throws: ModelError.self) { try CompiledModel(try Model(parsing: text)) }
+        #expect(throws: ModelError.self) {
+            try CompiledModel(try ManagedObjectModel(parsing: text))
+        }
     }
 
     @Test(arguments: [AttributeType.bool, .uuid])
@@ -92,16 +94,16 @@ import Testing
 
     @Test func `limits of integers and decimals are exact`() throws {
         let large: Int64 = 9_007_199_254_740_993
-        let model = Model {
+        let model = ManagedObjectModel {
             Entity("A") {
                 Attribute("i", .int, min: -9_007_199_254_740_993, max: 9_007_199_254_740_993)
                 Attribute("d", .decimal, min: 0.1, max: 9_223_372_036_854_775_807)
                 Attribute("f", .double, max: 9_007_199_254_740_993)
             }
         }
-        #expect(try Model(parsing: model.json.text) == model)
+        #expect(try ManagedObjectModel(parsing: model.json.text) == model)
         let entity = try #require(try CompiledModel(model).entity(named: "A"))
-        func isAllowed(_ name: String, _ value: Value) throws -> Bool {
+        func isAllowed(_ name: String, _ value: PropertyValue) throws -> Bool {
             try #require(entity.property(named: name)).problem(with: value) { _ in nil } == nil
         }
         #expect(try isAllowed("i", .int(large)) && !isAllowed("i", .int(large + 1)))

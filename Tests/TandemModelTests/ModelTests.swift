@@ -2,7 +2,7 @@ import TandemModel
 import Testing
 
 struct ModelTests {
-    private func problems(_ model: Model) -> [String] {
+    private func problems(_ model: ManagedObjectModel) -> [String] {
         do {
             _ = try CompiledModel(model)
             return []
@@ -13,7 +13,7 @@ struct ModelTests {
 
     @Test func `a model survives its JSON form`() throws {
         let text = sampleModel.json.text
-        let read = try Model(parsing: text)
+        let read = try ManagedObjectModel(parsing: text)
         #expect(read == sampleModel)
         #expect(read.json.text == text && read.hash == sampleModel.hash)
     }
@@ -28,7 +28,7 @@ struct ModelTests {
         #expect(read.version == model.version && read.hash == model.hash)
     }
 
-    private func bytes(_ identifiers: [String: UInt16], _ model: Model) -> [UInt8] {
+    private func bytes(_ identifiers: [String: UInt16], _ model: ManagedObjectModel) -> [UInt8] {
         var writer = ByteWriter()
         writer.uint16(1)
         writer.count(identifiers.count)
@@ -69,11 +69,11 @@ struct ModelTests {
         "{\"entities\": {\"A\": {\"relationships\": {\"x\": {\"to\": \"A\", \"inverse\": \"x\", \"min\": 0.5}}}}}",
     ])
     func `invalid JSON is refused`(_ text: String) {
-        #expect(throws: ModelError.self) { try Model(parsing: text) }
+        #expect(throws: ModelError.self) { try ManagedObjectModel(parsing: text) }
     }
 
     @Test func `all problems are listed`() {
-        let model = Model {
+        let model = ManagedObjectModel {
             Entity("A", parent: "Nowhere") { Attribute("x", .int) }
             Entity("B", uniqueness: [["y"]]) {
                 Attribute("1x", .int)
@@ -97,19 +97,19 @@ struct ModelTests {
     }
 
     @Test func `the JSON form has the bounds of member counts`() throws {
-        let model = Model {
+        let model = ManagedObjectModel {
             Entity("A") {
                 Relationship("x", to: "A", inverse: "x", toMany: true, min: 2, max: 3)
             }
         }
-        let again = try Model(parsing: model.json.text)
+        let again = try ManagedObjectModel(parsing: model.json.text)
         let relationship = try #require(again.entities["A"]?.relationships["x"])
         #expect(relationship.minimum == 2 && relationship.maximum == 3)
         #expect(again == model && problems(model).isEmpty)
     }
 
     @Test func `a property can't be declared twice`() {
-        let model = Model {
+        let model = ManagedObjectModel {
             Entity("A") { Attribute("x", .int) }
             Entity("B", parent: "A") { Attribute("x", .int) }
         }

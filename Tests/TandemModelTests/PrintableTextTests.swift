@@ -46,10 +46,12 @@ import Testing
 
     @Test func `a model has no unprintable names`() {
         #expect(throws: (any Error).self) {
-            try CompiledModel(Model { Entity("Te\u{202e}am") { Attribute("name", .string) } })
+            try CompiledModel(
+                ManagedObjectModel { Entity("Te\u{202e}am") { Attribute("name", .string) } })
         }
         #expect(throws: (any Error).self) {
-            try CompiledModel(Model { Entity("Team") { Attribute("na\u{9b}me", .string) } })
+            try CompiledModel(
+                ManagedObjectModel { Entity("Team") { Attribute("na\u{9b}me", .string) } })
         }
     }
 }

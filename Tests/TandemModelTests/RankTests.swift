@@ -193,7 +193,7 @@ struct RankTests {
 
     @Test func `a change has ranks if and only if the relationship is ordered`() throws {
         let model = try CompiledModel(
-            Model {
+            ManagedObjectModel {
                 Entity("Team") {
                     Relationship("line", to: "Player", inverse: "team", toMany: true, ordered: true)
                     Relationship("fans", to: "Player", inverse: "likes", toMany: true)
@@ -222,7 +222,7 @@ struct RankTests {
     }
 
     @Test func `only a to-many relationship can be ordered`() {
-        let model = Model {
+        let model = ManagedObjectModel {
             Entity("A") {
                 Relationship("bs", to: "B", inverse: "a", toMany: true)
             }

@@ -217,7 +217,7 @@ struct RowTests {
     @Test func `law 6: a blob stays a blob if another value of its row changes`() throws {
         let entity = try #require(
             CompiledModel(
-                Model {
+                ManagedObjectModel {
                     Entity("File") {
                         Attribute("content", .data)
                         Attribute("name", .string)
@@ -225,7 +225,7 @@ struct RowTests {
                     }
                 }
             ).entity(named: "File"))
-        let long = Value.data([UInt8](repeating: 7, count: BlobReference.inlineLimit + 1))
+        let long = PropertyValue.data([UInt8](repeating: 7, count: BlobReference.inlineLimit + 1))
         let values = [long, .string("a"), .data([1])]
         let row = Row(values, of: entity, version: 1)
         let named = row.replacing(
@@ -272,7 +272,7 @@ private struct InPlace: Equatable {
         reference = row.reference(column)
     }
 
-    init(_ value: Value) {
+    init(_ value: PropertyValue) {
         switch value {
         case .bool(let value): bool = value
         case .int(let value): int = value

@@ -3,7 +3,7 @@ import TandemIO
 import TandemModel
 import TestSupport
 
-let sampleModel = Model {
+let sampleModel = ManagedObjectModel {
     Entity("Bucket") {
         Attribute("name", .string, optional: false, default: .string("new"))
         Relationship(
@@ -32,7 +32,7 @@ struct RandomValue {
 
     mutating func int(_ range: Range<Int>) -> Int { Int.random(in: range, using: &random) }
 
-    mutating func value(_ type: AttributeType) -> Value {
+    mutating func value(_ type: AttributeType) -> PropertyValue {
         switch type {
         case .bool: .bool(Bool.random(using: &random))
         case .int: .int(int(0..<2) == 0 ? Int64(int(-3..<4)) : Int64(bitPattern: random.next()))
@@ -74,7 +74,7 @@ struct RandomValue {
     }
 
     /// Returns values for a row of an entity.
-    mutating func values(_ entity: CompiledEntity) -> [Value] {
+    mutating func values(_ entity: CompiledEntity) -> [PropertyValue] {
         entity.properties.map { property in
             if property.isToMany || int(0..<4) == 0 { return .null }
             guard let attribute = property.attribute else {

@@ -7,7 +7,7 @@ struct TextReferenceTests {
     private let text = "ab" + String(repeating: "ä", count: 40_000)
 
     private func entity() throws -> CompiledEntity {
-        let model = Model { Entity("Page") { Attribute("title", .string) } }
+        let model = ManagedObjectModel { Entity("Page") { Attribute("title", .string) } }
         return try #require(try CompiledModel(model).entity(named: "Page"))
     }
 
@@ -40,14 +40,14 @@ struct TextReferenceTests {
     }
 
     @Test func `values survive encoding and decoding, and truncated ones are refused`() throws {
-        let value = Value.longText(TextReference(of: text))
+        let value = PropertyValue.longText(TextReference(of: text))
         var writer = ByteWriter()
         value.encode(into: &writer)
         var reader = ByteReader(writer.bytes)
-        #expect(try Value(from: &reader) == value)
+        #expect(try PropertyValue(from: &reader) == value)
         var cut = ByteReader(Array(writer.bytes.dropLast()))
-        #expect(throws: CodingError.self) { try Value(from: &cut) }
-        #expect(value.json == Value.blob(BlobReference(of: Array(text.utf8))).json)
+        #expect(throws: CodingError.self) { try PropertyValue(from: &cut) }
+        #expect(value.json == PropertyValue.blob(BlobReference(of: Array(text.utf8))).json)
     }
 
     @Test func `the index key of a reference has the same prefix as the whole text's`() throws {

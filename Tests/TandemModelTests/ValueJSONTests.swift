@@ -6,21 +6,21 @@ import Testing
 @Suite struct ValueJSONTests {
     @Test func `infinite numbers have names, and NaN has one that is not parsed`() {
         for (number, name) in [(Double.infinity, "Infinity"), (-.infinity, "-Infinity")] {
-            #expect(Value.double(number).json == .string(name))
-            #expect(Value(json: .string(name), type: .double) == .double(number))
-            #expect(Value(json: .string(name), type: .date) == nil)
+            #expect(PropertyValue.double(number).json == .string(name))
+            #expect(PropertyValue(json: .string(name), type: .double) == .double(number))
+            #expect(PropertyValue(json: .string(name), type: .date) == nil)
         }
-        #expect(Value.double(.nan).json == .string("NaN"))
+        #expect(PropertyValue.double(.nan).json == .string("NaN"))
         for text in ["NaN", "inf", "infinity", "+Infinity", " Infinity", "1", ""] {
-            #expect(Value(json: .string(text), type: .double) == nil, "\(text)")
+            #expect(PropertyValue(json: .string(text), type: .double) == nil, "\(text)")
         }
     }
 
     @Test func `an infinite default is restored with its model`() throws {
-        let model = Model(entities: [
+        let model = ManagedObjectModel(entities: [
             Entity("Team") { Attribute("rate", .double, default: .double(-.infinity)) }
         ])
-        #expect(try Model(parsing: model.json.text) == model)
+        #expect(try ManagedObjectModel(parsing: model.json.text) == model)
     }
 
     @Test(arguments: ["0", "-12.50", "+.5", "5.", "1e3", "1E-3"])
@@ -35,7 +35,7 @@ import Testing
 
     @Test func `values print as people read them`() throws {
         let uuid = try #require(UUID(uuidString: "6D31CAFE-0000-4000-8000-00000000BEEF"))
-        let texts: [(Value, String)] = [
+        let texts: [(PropertyValue, String)] = [
             (.null, "null"), (.bool(true), "true"), (.int(-4), "-4"), (.double(0.5), "0.5"),
             (.decimal(12.25), "12.25"), (.string("Côte d'Ivoire"), "Côte d'Ivoire"),
             (.url("file:///a b"), "file:///a b"), (.date(1.5), "1970-01-01T00:00:01Z"),
@@ -45,6 +45,6 @@ import Testing
         ]
         for (value, text) in texts { #expect("\(value)" == text) }
         // Dates that a calendar can't represent are printed as its last one.
-        #expect("\(Value.date(1e300))" == "\(Value.date(1e18))")
+        #expect("\(PropertyValue.date(1e300))" == "\(PropertyValue.date(1e18))")
     }
 }

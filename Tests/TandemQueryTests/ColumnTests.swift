@@ -13,7 +13,7 @@ struct ColumnTests {
             try graph.add("League", 100 + UInt64($0.offset), ["name": .string($0.element)])
         }
         for number in 1...UInt64(40) {
-            var values: [String: Value] = [:]
+            var values: [String: PropertyValue] = [:]
             if Bool.random(using: &random) {
                 values["name"] = .string(names[Int.random(in: 0..<4, using: &random)])
             }
@@ -34,7 +34,7 @@ struct ColumnTests {
     private func rows(
         _ graph: Graph, _ columns: FetchColumns,
         _ request: FetchDescriptor = FetchDescriptor(entity: "Team")
-    ) throws -> [[Value]] {
+    ) throws -> [[PropertyValue]] {
         let compiled = try CompiledColumns(columns, of: request, in: graph.model)
         var fold = ColumnFold(compiled)
         let objects = graph.rows.keys.filter { compiled.objects.includes(tag: $0.tag) }.sorted()
@@ -69,14 +69,15 @@ struct ColumnTests {
     }
 
     /// Returns the value at the end of a path, read from the graph's dictionaries.
-    private func reached(_ graph: Graph, _ object: ObjectReference, _ path: String) -> Value {
+    private func reached(_ graph: Graph, _ object: ObjectReference, _ path: String) -> PropertyValue
+    {
         let parts = path.split(separator: ".").map(String.init)
         let value = graph.values[object]?[parts[0]] ?? .null
         guard parts.count > 1 else { return value }
         return value.reference.map { reached(graph, $0, parts[1]) } ?? .null
     }
 
-    private func number(_ value: Value) -> Double? {
+    private func number(_ value: PropertyValue) -> Double? {
         switch value {
         case .int(let value): Double(value)
         case .double(let value): value
@@ -96,7 +97,7 @@ struct ColumnTests {
                         "@count", "@count.name", "@sum.wins", "@min.wins", "@max.wins", "@avg.rate",
                     ],
                 groupBy: groupBy)
-            var groups: [[Value]: [ObjectReference]] = [:]
+            var groups: [[PropertyValue]: [ObjectReference]] = [:]
             for object in graph.rows.keys where object.number < 100 {
                 groups[groupBy.map { reached(graph, object, $0) }, default: []].append(object)
             }
@@ -128,14 +129,17 @@ struct ColumnTests {
                 "Team", UInt64(number + 1), ["name": .string(name), "wins": .int(Int64(wins))])
         }
         try graph.add("Team", 9)
-        func names(_ sort: [SortComponent], limit: Int? = nil, offset: Int = 0) throws -> [Value] {
+        func names(_ sort: [SortComponent], limit: Int? = nil, offset: Int = 0) throws
+            -> [PropertyValue]
+        {
             let request = FetchDescriptor(entity: "Team", sort: sort, limit: limit, offset: offset)
             return try rows(
                 graph, FetchColumns(["name", "@sum.wins", "@count"], groupBy: ["name"]), request
             ).map { $0[0] }
         }
         let (a, b, b10, b2) = (
-            Value.string("a"), Value.string("b"), Value.string("b10"), Value.string("b2")
+            PropertyValue.string("a"), PropertyValue.string("b"), PropertyValue.string("b10"),
+            PropertyValue.string("b2")
         )
         #expect(try names([]) == [.null, a, b, b10, b2])
         #expect(try names(["-name"]) == [b2, b10, b, a, .null])
@@ -169,7 +173,7 @@ struct ColumnTests {
     @Test func `sums beyond the range of integers are sorted with others`() throws {
         var graph = try Graph()
         for (number, wins) in [Int64.max, .max, 5, .max].enumerated() {
-            let name = Value.string(number < 2 ? "double" : number == 2 ? "five" : "max")
+            let name = PropertyValue.string(number < 2 ? "double" : number == 2 ? "five" : "max")
             try graph.add("Team", UInt64(number + 1), ["name": name, "wins": .int(wins)])
         }
         let request = FetchDescriptor(entity: "Team", sort: ["-@sum.wins"])

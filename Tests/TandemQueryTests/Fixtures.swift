@@ -8,7 +8,7 @@ import TestSupport
 /// A graph in memory, written as dictionaries of values; the objects in `hidden` are not loaded.
 struct Graph: GraphReader {
     var model: CompiledModel
-    var values: [ObjectReference: [String: Value]] = [:]
+    var values: [ObjectReference: [String: PropertyValue]] = [:]
     var links: [ObjectReference: [String: [ObjectReference]]] = [:]
     var hidden: Set<ObjectReference> = []
     var rows: [ObjectReference: Row] = [:]
@@ -24,7 +24,7 @@ struct Graph: GraphReader {
 
     @discardableResult
     mutating func add(
-        _ name: String, _ number: UInt64, _ values: [String: Value] = [:],
+        _ name: String, _ number: UInt64, _ values: [String: PropertyValue] = [:],
         links: [String: [ObjectReference]] = [:]
     ) throws -> ObjectReference {
         let entity = try entity(name)

@@ -23,7 +23,7 @@ struct GroupedKeysTests {
         }
         for number in 1...4_000 as ClosedRange<UInt64> {
             let league = Int.random(in: 0..<1_600, using: &random)
-            var values: [String: Value] = ["name": .string("team \(number % 50)")]
+            var values: [String: PropertyValue] = ["name": .string("team \(number % 50)")]
             if league < leagues.count { values["league"] = .reference(leagues[league]) }
             try graph.add("Team", number, values)
         }

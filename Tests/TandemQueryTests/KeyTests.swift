@@ -84,13 +84,14 @@ struct KeyTests {
     }
 
     @Test(arguments: [
-        ("name", Value.string("Ghana"), "Ghana"), ("name", .null, ""), ("active", .bool(true), "1"),
+        ("name", PropertyValue.string("Ghana"), "Ghana"), ("name", .null, ""),
+        ("active", .bool(true), "1"),
         ("active", .bool(false), "0"), ("wins", .int(-3), "-3"), ("rate", .double(2), "2"),
         ("rate", .double(2.5), "2.5"), ("rate", .double(-1e19), "-10000000000000000000"),
         ("rate", .double(-0.5), "-0.5"), ("rate", .double(-0.0), "0"),
         ("price", .decimal(10), "10"), ("founded", .date(60), "60"),
     ])
-    func sectionNamesAreWritten(_ path: String, _ value: Value, _ name: String) throws {
+    func sectionNamesAreWritten(_ path: String, _ value: PropertyValue, _ name: String) throws {
         var graph = graph
         let team = try graph.add("Team", 1, [path: value])
         let row = try #require(graph.rows[team])

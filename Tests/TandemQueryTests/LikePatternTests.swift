@@ -58,7 +58,8 @@ import Testing
         let long = String(repeating: "a", count: LikePattern.maximumWildPart)
         #expect(matches(long + "b", long.dropLast() + "?*"))
         #expect(!matches(long + "b", long + "?*"))
-        let model = try CompiledModel(Model { Entity("E") { Attribute("s", .string) } })
+        let model = try CompiledModel(
+            ManagedObjectModel { Entity("E") { Attribute("s", .string) } })
         func compile(_ pattern: String) throws {
             let predicate = try ObjectPredicate(
                 format: "s LIKE %@", arguments: [.value(.string(pattern))])

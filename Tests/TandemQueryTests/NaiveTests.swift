@@ -30,7 +30,9 @@ private struct Naive {
         }
     }
 
-    private func compare(_ left: Value, _ comparison: Comparison, _ right: [Value]) -> Bool {
+    private func compare(_ left: PropertyValue, _ comparison: Comparison, _ right: [PropertyValue])
+        -> Bool
+    {
         switch comparison.op {
         case .in: return !left.isNull && right.contains { !$0.isNull && order(left, $0) == 0 }
         case .equal:
@@ -53,7 +55,7 @@ private struct Naive {
         }
     }
 
-    private func order(_ a: Value, _ b: Value) -> Int {
+    private func order(_ a: PropertyValue, _ b: PropertyValue) -> Int {
         switch (a, b) {
         case (.int(let a), .int(let b)): a < b ? -1 : a > b ? 1 : 0
         case (.string(let a), .string(let b)):
@@ -65,7 +67,7 @@ private struct Naive {
 
     private func values(
         _ expression: QueryExpression, _ object: ObjectReference, _ variable: ObjectReference?
-    ) -> [Value] {
+    ) -> [PropertyValue] {
         switch expression {
         case .constant(let value): [value]
         case .object(let id): graph.model.reference(to: id).map { [.reference($0)] } ?? []
@@ -84,7 +86,7 @@ private struct Naive {
         }
     }
 
-    private func follow(_ names: [String], _ start: Value) -> [Value] {
+    private func follow(_ names: [String], _ start: PropertyValue) -> [PropertyValue] {
         guard let name = names.first else { return [start] }
         guard case .reference(let object) = start else { return [.null] }
         let rest = Array(names.dropFirst())
@@ -104,11 +106,13 @@ private struct RandomLeague {
 
     mutating func int(_ range: Range<Int>) -> Int { Int.random(in: range, using: &random) }
 
-    private mutating func name() -> Value {
+    private mutating func name() -> PropertyValue {
         int(0..<4) == 0 ? .null : .string(names[int(0..<names.count)])
     }
 
-    private mutating func number() -> Value { int(0..<4) == 0 ? .null : .int(Int64(int(0..<4))) }
+    private mutating func number() -> PropertyValue {
+        int(0..<4) == 0 ? .null : .int(Int64(int(0..<4)))
+    }
 
     mutating func graph() throws -> Graph {
         var graph = try Graph()
@@ -285,7 +289,7 @@ struct NaiveTests {
         }
     }
 
-    private func key(_ value: Value) -> [UInt8] {
+    private func key(_ value: PropertyValue) -> [UInt8] {
         var encoder = KeyEncoder()
         encoder.append(value)
         return encoder.bytes

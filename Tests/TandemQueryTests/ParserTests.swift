@@ -10,7 +10,7 @@ struct ParserTests {
     }
 
     private func comparison(
-        _ path: String, _ op: Comparison.Operator, _ value: Value
+        _ path: String, _ op: Comparison.Operator, _ value: PropertyValue
     ) -> PredicateTree {
         .comparison(Comparison(.keyPath([path]), op, .constant(value)))
     }
@@ -41,14 +41,15 @@ struct ParserTests {
     }
 
     @Test(arguments: [
-        ("1", Value.int(1)), ("-1", .int(-1)), ("1.5", .double(1.5)), ("2e3", .double(2000)),
+        ("1", PropertyValue.int(1)), ("-1", .int(-1)), ("1.5", .double(1.5)),
+        ("2e3", .double(2000)),
         ("-9223372036854775808", .int(.min)), ("TRUE", .bool(true)), ("yes", .bool(true)),
         ("NO", .bool(false)), ("nil", .null), ("NULL", .null), ("'it'", .string("it")),
         (#""a\"b\\c\n\u00e9""#, .string("a\"b\\c\né")), ("'don\\'t'", .string("don't")),
         ("CAST(1.5, \"NSDate\")", .date(1.5)), ("CAST(\"1.50\", 'decimal')", .decimal(1.5)),
         (#"'50%%\*'"#, .string(#"50%%\*"#)),
     ])
-    func literalIsRead(_ text: String, _ value: Value) throws {
+    func literalIsRead(_ text: String, _ value: PropertyValue) throws {
         #expect(try parse("a == \(text)") == comparison("a", .equal, value))
     }
 

@@ -58,7 +58,7 @@ struct RandomPredicate {
         }
     }
 
-    private mutating func value() -> Value {
+    private mutating func value() -> PropertyValue {
         switch Int.random(in: 0..<10, using: &random) {
         case 0: .null
         case 1: .bool(Bool.random(using: &random))

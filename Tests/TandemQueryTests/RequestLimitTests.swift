@@ -7,7 +7,7 @@ import Testing
 /// Requests that would overflow a stack or a number: they are refused or have no value, and never
 /// trap.
 @Suite struct RequestLimitTests {
-    private let model = Model {
+    private let model = ManagedObjectModel {
         Entity("Node") {
             Attribute("m", .decimal)
             Relationship("next", to: "Node", inverse: "last")
@@ -64,7 +64,7 @@ import Testing
     ) throws {
         let compiled = try CompiledModel(model)
         let entity = try #require(compiled.entity(named: "Node"))
-        var values = [Value](repeating: .null, count: entity.properties.count)
+        var values = [PropertyValue](repeating: .null, count: entity.properties.count)
         values[try #require(entity.slot(of: "m"))] =
             .decimal(try #require(Decimal(string: factor)))
         let row = Row(values, of: entity, version: 1)

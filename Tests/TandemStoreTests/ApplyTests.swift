@@ -136,7 +136,7 @@ import Testing
         let long = String(repeating: "lång", count: 2_048)
         let texts = ["a", "b", ""].map { long + $0 }
         for (index, text) in texts.enumerated() {
-            let values: [String: Value] = ["note": .string(text), "pass": .string(text)]
+            let values: [String: PropertyValue] = ["note": .string(text), "pass": .string(text)]
             try bench.apply([try bench.insert("Player", UInt64(index) + 1, values)])
         }
         for (index, text) in texts.enumerated() {
@@ -159,7 +159,7 @@ import Testing
         let bench = try StoreBench()
         let stem = String(repeating: "x", count: 480)
         for (number, tail) in [(UInt64(1), "b"), (2, "a"), (3, "")] {
-            let values: [String: Value] = [
+            let values: [String: PropertyValue] = [
                 "note": .string(stem + tail), "pass": .string(stem + tail),
             ]
             try bench.apply([try bench.insert("Player", number, values)])

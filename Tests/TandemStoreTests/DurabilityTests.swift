@@ -47,7 +47,7 @@ import Testing
             try bench.apply(try (start..<start + 1_000).map { try bench.insert("Tag", $0, [:]) })
         }
         try bench.store.checkpoint()
-        let label = Value.string("n")
+        let label = PropertyValue.string("n")
         // The same number of scattered rows dirties pages all over the table.
         for number in stride(from: UInt64(1), to: 40_000, by: 20) {
             try bench.apply([try bench.update("Tag", number, ["label": label])])
@@ -91,7 +91,7 @@ import Testing
         let bench = try StoreBench()
         try bench.apply([try bench.insert("Tag", 1, ["label": .string("n")])])
         for length in [1, 1, 900, 900, 3_000, 2, 60_000, 0] {
-            let label = Value.string(String(repeating: "x", count: length))
+            let label = PropertyValue.string(String(repeating: "x", count: length))
             try bench.apply([try bench.update("Tag", 1, ["label": label])])
             let stored = try #require(try bench.store.stored(try bench.reference("Tag", 1)))
             let entity = try bench.entity("Tag")

@@ -69,7 +69,7 @@ import Testing
     @Test func `offset and limit cut the sorted list, ties are sorted by number`() throws {
         let bench = try StoreBench()
         for number in UInt64(1)...9 {
-            let wins = Value.int(Int64(number % 3))
+            let wins = PropertyValue.int(Int64(number % 3))
             try bench.apply([try bench.insert("Team", number, ["wins": wins])])
         }
         let sort = [SortComponent("wins", ascending: false)]
@@ -114,17 +114,19 @@ struct RandomLeague {
         }
     }
 
-    private mutating func text() -> Value {
+    private mutating func text() -> PropertyValue {
         Bool.random(using: &random) ? .null : .string(texts.randomElement(using: &random) ?? "")
     }
 
-    private mutating func unique() -> Value {
+    private mutating func unique() -> PropertyValue {
         next += 1
         let text = texts.randomElement(using: &random) ?? ""
         return next % 3 == 0 ? .null : .string(text + "\(next)")
     }
 
-    private mutating func number() -> Value { .int(Int64.random(in: -3...3, using: &random)) }
+    private mutating func number() -> PropertyValue {
+        .int(Int64.random(in: -3...3, using: &random))
+    }
 
     private mutating func pick(_ isWanted: (String) -> Bool) -> UInt64? {
         living.filter { isWanted($0.value) }.keys.sorted().randomElement(using: &random)

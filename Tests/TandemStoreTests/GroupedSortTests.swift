@@ -72,7 +72,7 @@ import Testing
 
     private static func model() throws -> CompiledModel {
         try CompiledModel(
-            Model {
+            ManagedObjectModel {
                 Entity("Place") {
                     Attribute("name", .string)
                     Relationship("matches", to: "Match", inverse: "place", toMany: true)
@@ -94,7 +94,7 @@ private struct MadeGraph: GraphReader {
         self.model = model
         guard let entity = model.entity(named: "Place") else { return }
         for number in 0..<count {
-            let name: Value = number % 5 == 4 ? .null : .string("place \(number % 17)")
+            let name: PropertyValue = number % 5 == 4 ? .null : .string("place \(number % 17)")
             places[100_000 + UInt64(number)] = Row([name, .null], of: entity, version: 1)
         }
     }
@@ -103,10 +103,10 @@ private struct MadeGraph: GraphReader {
         guard let entity = model.entity(named: "Match"), let place = model.entity(named: "Place")
         else { preconditionFailure("The model has both.") }
         let at = UInt64.random(in: 0...UInt64(places.count), using: &random)
-        let target: Value =
+        let target: PropertyValue =
             at == places.count || at == 0 && places.count > 1
             ? .null : .reference(ObjectReference(tag: place.tag, number: 100_000 + at))
-        let goals = Value.int(Int64.random(in: 0...30, using: &random))
+        let goals = PropertyValue.int(Int64.random(in: 0...30, using: &random))
         return (
             ObjectReference(tag: entity.tag, number: number),
             Row([goals, target], of: entity, version: 1)

@@ -8,16 +8,16 @@ import Testing
 
 /// Indexes over attributes of every type, compared with a scan.
 @Suite(.ownThread) struct IndexTypesTests {
-    private static func model(isIndexed: Bool) -> Model {
+    private static func model(isIndexed: Bool) -> ManagedObjectModel {
         let types = AttributeType.allCases
-        return Model {
+        return ManagedObjectModel {
             Entity("Thing", indexes: isIndexed ? types.map { [$0.rawValue + "Value"] } : []) {
                 for type in types { Attribute(type.rawValue + "Value", type) }
             }
         }
     }
 
-    private func value(_ type: AttributeType, _ random: inout SplitMix64) -> Value {
+    private func value(_ type: AttributeType, _ random: inout SplitMix64) -> PropertyValue {
         let number = Int64.random(in: -6...6, using: &random)
         let isLarge = Bool.random(using: &random)
         return switch type {
@@ -42,7 +42,7 @@ import Testing
         let plain = try StoreBench(model: Self.model(isIndexed: false))
         let name = type.rawValue + "Value"
         let values = (0..<60).map { _ in
-            Bool.random(using: &random) ? value(type, &random) : Value.null
+            Bool.random(using: &random) ? value(type, &random) : PropertyValue.null
         }
         for bench in [indexed, plain] {
             try bench.apply(

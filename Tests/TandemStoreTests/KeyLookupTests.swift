@@ -8,7 +8,8 @@ import Testing
 
 /// Look-ups by a unique value, compared with fetches.
 @Suite(.ownThread) struct KeyLookupTests {
-    private func request(_ entity: String, _ key: String, _ value: Value) -> FetchDescriptor {
+    private func request(_ entity: String, _ key: String, _ value: PropertyValue) -> FetchDescriptor
+    {
         let comparison = Comparison(.keyPath([key]), .equal, .constant(value))
         return FetchDescriptor(entity: entity, predicate: ObjectPredicate(.comparison(comparison)))
     }
@@ -92,7 +93,7 @@ import Testing
     }
 
     @Test func `integers and ids are found by value`() throws {
-        let model = Model {
+        let model = ManagedObjectModel {
             Entity("Thing", uniqueness: [["number"], ["key"]]) {
                 Attribute("number", .int)
                 Attribute("key", .uuid)

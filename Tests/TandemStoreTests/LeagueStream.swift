@@ -5,7 +5,7 @@ import Testing
 @testable import TandemStore
 
 /// The league model with a one-to-one relationship, so that it has every kind of link.
-let careModel = Model {
+let careModel = ManagedObjectModel {
     Entity("Team", uniqueness: [["name"]], indexes: [["city"], ["city", "wins"]]) {
         Attribute("name", .string)
         Attribute("city", .string)
@@ -75,7 +75,7 @@ struct LeagueStream {
     }
 
     /// Returns one of three long values, or null.
-    private mutating func icon() -> Value {
+    private mutating func icon() -> PropertyValue {
         let byte = UInt8.random(in: 0..<4, using: &random)
         guard byte > 0 else { return .null }
         let blob = Blob([UInt8](repeating: byte, count: BlobReference.inlineLimit + 100))
@@ -101,7 +101,7 @@ struct LeagueStream {
         return last
     }
 
-    private mutating func text() -> Value {
+    private mutating func text() -> PropertyValue {
         let length = Bool.random(using: &random) ? 5 : Int.random(in: 0..<700, using: &random)
         return .string(
             String(repeating: "n\(Int.random(in: 0..<9, using: &random))", count: length))
@@ -134,7 +134,7 @@ struct LeagueStream {
         let entity = Bool.random(using: &random) ? "Player" : "Captain"
         let player = number()
         players.append((player, entity))
-        var values: [String: Value] = ["pass": .string("pass \(player)"), "note": text()]
+        var values: [String: PropertyValue] = ["pass": .string("pass \(player)"), "note": text()]
         guard let team = teams.randomElement(using: &random) else {
             return [try bench.insert(entity, player, values)]
         }
@@ -228,13 +228,13 @@ struct LeagueStream {
             return [try bench.update("Tag", tag, ["icon": icon()])]
         }
         if let team = teams.randomElement(using: &random), Bool.random(using: &random) {
-            let wins = Value.int(Int64.random(in: 0..<9, using: &random))
+            let wins = PropertyValue.int(Int64.random(in: 0..<9, using: &random))
             return [try bench.update("Team", team, ["wins": wins])]
         }
         guard let (number, entity) = players.randomElement(using: &random) else {
             return try tag()
         }
-        let goals = Value.int(Int64.random(in: 0..<9, using: &random))
+        let goals = PropertyValue.int(Int64.random(in: 0..<9, using: &random))
         return [try bench.update(entity, number, ["goals": goals, "note": text()])]
     }
 }

@@ -5,7 +5,9 @@ import Testing
 
 /// Model changes that lose data, or that add rules for stored data.
 @Suite(.ownThread) struct LossyMigrationTests {
-    private func changed(_ body: (inout Model) throws -> Void) rethrows -> Model {
+    private func changed(_ body: (inout ManagedObjectModel) throws -> Void) rethrows
+        -> ManagedObjectModel
+    {
         var model = leagueModel
         try body(&model)
         return model
@@ -76,14 +78,16 @@ import Testing
     }
 
     @Test func `violations of different rules of a property are different problems`() throws {
-        func model(_ age: Attribute, unique: [[String]] = []) -> Model {
-            var model = Model { Entity("Person") { Attribute("age", .int, optional: true) } }
+        func model(_ age: Attribute, unique: [[String]] = []) -> ManagedObjectModel {
+            var model = ManagedObjectModel {
+                Entity("Person") { Attribute("age", .int, optional: true) }
+            }
             model.entities["Person"]?.attributes["age"] = age
             model.entities["Person"]?.uniqueness = unique
             return model
         }
         let bench = try StoreBench(model: model(Attribute("age", .int, optional: true)))
-        let ages: [Value] = [.null, .int(99), .int(99)]
+        let ages: [PropertyValue] = [.null, .int(99), .int(99)]
         try bench.apply(
             try ages.enumerated().map { try bench.insert("Person", UInt64($0 + 1), ["age": $1]) })
         let next = model(Attribute("age", .int, optional: false, max: 30), unique: [["age"]])
@@ -106,7 +110,7 @@ import Testing
 
     @Test func `law 6: links to objects of a dropped subentity become null`() throws {
         let bench = try StoreBench(
-            model: Model {
+            model: ManagedObjectModel {
                 Entity("Person", indexes: [["boss"]]) {
                     Relationship("boss", to: "Person", inverse: "staff")
                     Relationship("staff", to: "Person", inverse: "boss", toMany: true)
@@ -202,14 +206,14 @@ import Testing
 
     @Test func `law 6: contents outside rows are counted again`() throws {
         let bench = try StoreBench(
-            model: Model {
+            model: ManagedObjectModel {
                 Entity("Note") {
                     Attribute("text", .string)
                     Attribute("image", .data)
                 }
             })
-        let long = Value.string(String(repeating: "x", count: 70_000)).inRow
-        let data = Value.data([UInt8](repeating: 7, count: 70_000))
+        let long = PropertyValue.string(String(repeating: "x", count: 70_000)).inRow
+        let data = PropertyValue.data([UInt8](repeating: 7, count: 70_000))
         let blobs = [
             Blob([UInt8](String(repeating: "x", count: 70_000).utf8)),
             Blob([UInt8](repeating: 7, count: 70_000)),

@@ -5,7 +5,7 @@ import Testing
 @testable import TandemStore
 
 /// The league model with an attribute that sorts before others, an index and a subentity.
-private let laterModel = Model {
+private let laterModel = ManagedObjectModel {
     Entity(
         "Team", uniqueness: [["name"]], indexes: [["city"], ["city", "wins"], ["wins"]]
     ) {
@@ -59,7 +59,8 @@ private let laterModel = Model {
         #expect(team.row.modelVersion == 2)
         #expect(team.row.isValid(for: entity))
         for (name, value) in [
-            ("arena", Value.string("none")), ("name", .string("A")), ("city", .string("Oslo")),
+            ("arena", PropertyValue.string("none")), ("name", .string("A")),
+            ("city", .string("Oslo")),
             ("wins", .int(2)),
         ] {
             let slot = try #require(entity.slot(of: name))

@@ -6,7 +6,7 @@ import Testing
 /// The findings of `check` in ordered relationships: contradicting rows and links, and invalid
 /// ranks.
 @Suite(.ownThread) struct OrderCheckTests {
-    private static let model = Model {
+    private static let model = ManagedObjectModel {
         Entity("Team") {
             Relationship("line", to: "Player", inverse: "team", toMany: true, ordered: true)
             Relationship("fans", to: "Player", inverse: "likes", toMany: true, ordered: true)

@@ -8,7 +8,7 @@ import Testing
 @Suite(.ownThread) struct PlanLimitTests {
     @Test func `rows of subentities are sampled by their own layout`() throws {
         let bench = try StoreBench(
-            model: Model {
+            model: ManagedObjectModel {
                 Entity("Animal", indexes: [["name"]]) { Attribute("name", .string) }
                 Entity("Dog", parent: "Animal") { Attribute("weight", .double) }
             })
@@ -28,7 +28,7 @@ import Testing
 
     @Test func `lists of values for several properties of an index don't multiply`() throws {
         let model = try CompiledModel(
-            Model {
+            ManagedObjectModel {
                 Entity("Pair", indexes: [["a", "b"]]) {
                     Attribute("a", .int)
                     Attribute("b", .int)
@@ -47,7 +47,7 @@ import Testing
 
     @Test func `lists of values for several unique properties don't multiply`() throws {
         let model = try CompiledModel(
-            Model {
+            ManagedObjectModel {
                 Entity("Pair", uniqueness: [["a", "b"]]) {
                     Attribute("a", .int)
                     Attribute("b", .int)
@@ -68,7 +68,7 @@ import Testing
 
     @Test func `a predicate with too many alternatives is a scan`() throws {
         let bench = try StoreBench(
-            model: Model {
+            model: ManagedObjectModel {
                 Entity("Pair", indexes: [["a"], ["b"]]) {
                     Attribute("a", .int)
                     Attribute("b", .int)

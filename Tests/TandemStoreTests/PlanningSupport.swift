@@ -7,7 +7,7 @@ import Testing
 
 /// Files in folders of folders, with labels: every kind of relationship, and indexes over one and
 /// over several properties.
-let shelfModel = Model {
+let shelfModel = ManagedObjectModel {
     Entity("Folder", indexes: [["kind"], ["depth", "kind"]]) {
         Attribute("kind", .string)
         Attribute("depth", .int)
@@ -55,7 +55,7 @@ extension StoreBench {
             try bench.touch("Label", 50, "files", added: labelled),
         ]
         for folder in UInt64(1)...20 {
-            let kind = Value.string(folder == 7 ? "rare" : "usual")
+            let kind = PropertyValue.string(folder == 7 ? "rare" : "usual")
             let members = files.filter { $0.number % 20 == folder % 20 }
             changes.append(try bench.insert("Folder", folder, ["kind": kind]))
             changes.append(try bench.touch("Folder", folder, "files", added: members))
@@ -63,7 +63,7 @@ extension StoreBench {
         for file in files {
             let number = file.number
             let folder = try bench.reference("Folder", number % 20 == 0 ? 20 : number % 20)
-            let values: [String: Value] = [
+            let values: [String: PropertyValue] = [
                 "size": .int(Int64(number % 100)), "kind": .string(number < 200 ? "a" : "b"),
                 "rate": .double(Double(number)), "folder": .reference(folder),
                 "code": .int(Int64(number)), "shelf": .int(Int64(number / 100)),
@@ -115,11 +115,11 @@ struct RandomShelf {
 
     // MARK: Values
 
-    private mutating func or(_ nilIn: Int, _ value: Value) -> Value {
+    private mutating func or(_ nilIn: Int, _ value: PropertyValue) -> PropertyValue {
         Int.random(in: 0..<nilIn, using: &random) == 0 ? .null : value
     }
 
-    private mutating func values(_ name: String) -> [String: Value] {
+    private mutating func values(_ name: String) -> [String: PropertyValue] {
         let kind = or(6, .string(kinds.randomElement(using: &random) ?? ""))
         switch name {
         case "Folder":
@@ -138,11 +138,11 @@ struct RandomShelf {
     }
 
     /// Returns unique values that no other file has, or null, which any number of files may have.
-    private mutating func claim(_ number: UInt64) -> [String: Value] {
+    private mutating func claim(_ number: UInt64) -> [String: PropertyValue] {
         release(number)
         let code = Int64.random(in: 0...40, using: &random)
         let place = [4, 9].map { Int64.random(in: 0...$0, using: &random) }
-        var values: [String: Value] = [
+        var values: [String: PropertyValue] = [
             "code": .null, "shelf": .int(place[0]), "place": .null,
         ]
         if codes[code] == nil {
@@ -220,7 +220,8 @@ struct RandomShelf {
         let old = self[keyPath: known][number]
         guard old != target else { return }
         let own = try bench.reference(name, number)
-        let value = try target.map { Value.reference(try bench.reference(owner, $0)) } ?? .null
+        let value =
+            try target.map { PropertyValue.reference(try bench.reference(owner, $0)) } ?? .null
         var changes = [try bench.update(name, number, [property: value])]
         if let old { changes.append(try bench.touch(owner, old, inverse, removed: [own])) }
         if let target { changes.append(try bench.touch(owner, target, inverse, added: [own])) }

@@ -143,7 +143,7 @@ import Testing
             let budget = snapshot.readBudget { _ in
                 do {
                     number += 1
-                    let kind = Value.string(number % 2 == 0 ? "a" : "b")
+                    let kind = PropertyValue.string(number % 2 == 0 ? "a" : "b")
                     try bench.apply([
                         try bench.insert("File", number, ["size": .int(4), "kind": kind]),
                         try bench.update("File", 100 + number % 2_000, ["size": .int(97)]),

@@ -43,7 +43,7 @@ import Testing
     }
 
     /// The league with another attribute and index.
-    private var migrated: Model {
+    private var migrated: ManagedObjectModel {
         var model = careModel
         model.entities["Player"]?.attributes["age"] = Attribute("age", .int, default: .int(20))
         model.entities["Player"]?.indexes.append(["age"])

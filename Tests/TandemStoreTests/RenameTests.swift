@@ -5,7 +5,7 @@ import Testing
 @testable import TandemStore
 
 /// The league model under other names, all with rename hints.
-private let renamedModel = Model {
+private let renamedModel = ManagedObjectModel {
     Entity(
         "Club", uniqueness: [["title"]], indexes: [["town"], ["town", "points"]],
         renamedFrom: "Team"
@@ -66,7 +66,7 @@ extension StoreBench {
     }
 
     /// Migrates to a model, then compares the store with its check and with a rebuilt store.
-    func migrate(to model: Model) throws {
+    func migrate(to model: ManagedObjectModel) throws {
         try install(CompiledModel(model, replacing: try self.model))
         try expectSound()
     }
@@ -77,7 +77,7 @@ extension StoreBench {
         #expect(try dumpOfRebuilt() == dump(store))
     }
 
-    func stored(_ entity: String, _ number: UInt64, _ property: String) throws -> Value {
+    func stored(_ entity: String, _ number: UInt64, _ property: String) throws -> PropertyValue {
         let compiled = try self.entity(entity)
         let stored = try #require(try store.stored(try reference(entity, number)))
         return stored.row.uncheckedValue(try #require(compiled.slot(of: property)), in: compiled)

@@ -17,7 +17,7 @@ import Testing
             let number = numbers[Int(random.next() % UInt64(numbers.count))]
             let exists = try bench.store.stored(bench.reference("Player", number)) != nil
             let length = random.next() % 4 == 0 ? StoreLimits.cachedRowBytes : 8
-            let note = Value.string(String(repeating: "n", count: length))
+            let note = PropertyValue.string(String(repeating: "n", count: length))
             switch (exists, random.next() % 8) {
             case (false, _):
                 guard try bench.store.entity(ofNumber: number) == nil else { continue }
@@ -32,7 +32,7 @@ import Testing
             case (true, 2): try bench.store.checkpoint()
             case (true, 3): try bench.apply([bench.update("Player", number, ["note": note])])
             default:
-                let rating = Value.double(Double(step))
+                let rating = PropertyValue.double(Double(step))
                 try bench.apply([bench.update("Player", number, ["rating": rating])])
             }
             try compare(bench, numbers)

@@ -8,7 +8,7 @@ import Testing
 @testable import TandemStore
 
 /// Teams with players, captains among them, and tags on players.
-let leagueModel = Model {
+let leagueModel = ManagedObjectModel {
     Entity("Team", uniqueness: [["name"]], indexes: [["city"], ["city", "wins"]]) {
         Attribute("name", .string)
         Attribute("city", .string)
@@ -38,7 +38,7 @@ final class StoreBench {
     private(set) var log: [EncodedTransaction] = []
     let options: StoreOptions
 
-    init(model: Model? = leagueModel, options: StoreOptions = StoreOptions()) throws {
+    init(model: ManagedObjectModel? = leagueModel, options: StoreOptions = StoreOptions()) throws {
         scratch = try Scratch(inMemory: true)
         self.options = options
         store = try openStore(scratch.path, options)
@@ -84,7 +84,7 @@ final class StoreBench {
         ObjectReference(tag: try self.entity(entity).tag, number: number)
     }
 
-    func row(_ name: String, _ values: [String: Value]) throws -> Row {
+    func row(_ name: String, _ values: [String: PropertyValue]) throws -> Row {
         let entity = try entity(name)
         var slots = entity.defaults
         for (name, value) in values { slots[try #require(entity.slot(of: name))] = value }
@@ -92,7 +92,7 @@ final class StoreBench {
     }
 
     func insert(
-        _ name: String, _ number: ObjectNumber, _ values: [String: Value]
+        _ name: String, _ number: ObjectNumber, _ values: [String: PropertyValue]
     ) throws -> Change {
         let row = try row(name, values)
         let entity = try entity(name)
@@ -102,7 +102,7 @@ final class StoreBench {
     }
 
     func update(
-        _ name: String, _ number: ObjectNumber, _ values: [String: Value]
+        _ name: String, _ number: ObjectNumber, _ values: [String: PropertyValue]
     ) throws -> Change {
         let object = try reference(name, number)
         let entity = try entity(name)
@@ -141,7 +141,7 @@ final class StoreBench {
         return try store.members(of: number, relationship).map(\.number)
     }
 
-    func owner(_ name: String, _ values: [String: Value]) throws -> UInt64? {
+    func owner(_ name: String, _ values: [String: PropertyValue]) throws -> UInt64? {
         let entity = try entity(name)
         let index = try #require(entity.uniqueness.first)
         return try store.owner(of: index, try row(name, values), entity)?.number
@@ -163,7 +163,9 @@ final class StoreBench {
         return found.count > 1 ? found[1].plan : ""
     }
 
-    func numbers(_ entity: String, _ format: String, _ arguments: [Value] = []) throws -> [UInt64] {
+    func numbers(_ entity: String, _ format: String, _ arguments: [PropertyValue] = []) throws
+        -> [UInt64]
+    {
         try fetch(
             FetchDescriptor(
                 entity: entity,

@@ -190,7 +190,7 @@ import Testing
 
     @Test func `a chunk is made while the one before it is in flight, and no third one`() throws {
         let model = try CompiledModel(
-            Model {
+            ManagedObjectModel {
                 Content.entity; Bucket.entity
             })
         let work = BatchInsertSender(
@@ -261,7 +261,7 @@ import Testing
 
     @Test func `law 8: at most one chunk of many rows is held or sent at once`() throws {
         let model = try CompiledModel(
-            Model {
+            ManagedObjectModel {
                 Content.entity; Bucket.entity
             })
         let work = BatchInsertSender(
@@ -309,7 +309,7 @@ import Testing
     {
         let fixture = try Fixture()
         let context = fixture.container().viewContext
-        let later = Model {
+        let later = ManagedObjectModel {
             Bucket.entity
             Entity("Content", indexes: [["size"]]) {
                 Attribute("alpha", .string)

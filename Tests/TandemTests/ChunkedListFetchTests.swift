@@ -38,11 +38,11 @@ import Testing
             context: context, sectionNameKeyPath: sections)
     }
 
-    private func names(_ list: FetchedResultsController<ManagedObject>) -> [Value] {
+    private func names(_ list: FetchedResultsController<ManagedObject>) -> [PropertyValue] {
         list.fetchedObjects.map { $0["name"] }
     }
 
-    private func texts(_ names: String...) -> [Value] { names.map { .string($0) } }
+    private func texts(_ names: String...) -> [PropertyValue] { names.map { .string($0) } }
 
     // MARK: With a daemon
 

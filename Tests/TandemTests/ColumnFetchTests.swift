@@ -34,7 +34,7 @@ import Testing
         ["bucket.name", "@count", "@sum.size", "@avg.size"], groupBy: ["bucket.name"])
 
     private func row(_ name: String?, _ count: Int64, _ sum: Int64, _ mean: Double)
-        -> [String: Value]
+        -> [String: PropertyValue]
     {
         [
             "bucket.name": name.map { .string($0) } ?? .null, "@count": .int(count),

@@ -52,7 +52,7 @@ private struct PlainHash {
         }
     }
 
-    private func neutral(_ value: Value) -> Value {
+    private func neutral(_ value: PropertyValue) -> PropertyValue {
         value.reference.map { .reference(neutral($0)) } ?? value
     }
 
@@ -63,7 +63,7 @@ private struct PlainHash {
 }
 
 @MainActor @Suite struct ContentHashTests {
-    private static let model = Model(entities: [
+    private static let model = ManagedObjectModel(entities: [
         Entity("Member") {
             Attribute("name", .string)
             Attribute("age", .int)

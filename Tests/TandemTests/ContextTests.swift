@@ -4,7 +4,7 @@ import TandemQuery
 import Testing
 
 /// The model of these tests.
-let buckets = Model(Bucket.self, Content.self)
+let buckets = ManagedObjectModel(Bucket.self, Content.self)
 
 @MainActor @Suite struct ContextTests {
     let daemon: FakeDaemon

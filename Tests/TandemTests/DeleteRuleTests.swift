@@ -8,7 +8,7 @@ import Testing
     let context: ManagedObjectContext
     let other: ManagedObjectContext
 
-    private static let model = Model {
+    private static let model = ManagedObjectModel {
         Entity("Box") {
             Attribute("name", .string)
             Relationship("items", to: "Item", inverse: "box", toMany: true, deleteRule: .cascade)

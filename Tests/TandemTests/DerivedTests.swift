@@ -273,7 +273,7 @@ final class Singer: ManagedObject, ManagedEntity {
     func `an app of an older model keeps working, and is refused only newly derived attributes`()
         throws
     {
-        let old = Model {
+        let old = ManagedObjectModel {
             Entity("Choir") {
                 Attribute("title", .string)
                 Relationship("members", to: "Singer", inverse: "choir", toMany: true)

@@ -116,4 +116,4 @@ final class Meddler: ManagedObject, ManagedEntity {
     override func validate() throws { other?.name = "meddled" }
 }
 
-private let meddlers = Model(Meddler.self)
+private let meddlers = ManagedObjectModel(Meddler.self)

@@ -6,7 +6,7 @@ extension FakeDaemon {
     /// Returns a daemon with contents of these names, which sends one object per chunk.
     @MainActor static func sendingParts(of names: [String]) throws -> FakeDaemon {
         let fake = try FakeDaemon(
-            Model {
+            ManagedObjectModel {
                 Bucket.entity; Content.entity
             })
         let writer = fake.container(author: "writer").makeContext(name: "writer")

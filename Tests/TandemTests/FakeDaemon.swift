@@ -85,7 +85,7 @@ final class FakeDaemon: Sendable {
     let state = Locked(State())
     let log = LogID(high: 7, low: 7)
 
-    init(_ model: Model) throws {
+    init(_ model: ManagedObjectModel) throws {
         self.model = try CompiledModel(model)
     }
 
@@ -138,7 +138,7 @@ final class FakeDaemon: Sendable {
         return state.withLock { commit(request, author, &$0).position }
     }
 
-    func insert(_ entity: String, _ values: [String: Value]) -> ObjectReference {
+    func insert(_ entity: String, _ values: [String: PropertyValue]) -> ObjectReference {
         let entity = self.entity(entity)
         let number = state.withLock { state in
             state.nextNumber += 1
@@ -149,7 +149,7 @@ final class FakeDaemon: Sendable {
         return reference
     }
 
-    func update(_ object: ObjectReference, _ values: [String: Value]) {
+    func update(_ object: ObjectReference, _ values: [String: PropertyValue]) {
         guard let entity = model.entity(tagged: object.tag) else { return }
         let changes = slots(values, entity).map { SaveValue(slot: $0.slot, value: $0.value) }
         commit([.update(object: object, baseVersion: 0, values: changes, links: [])])
@@ -164,7 +164,7 @@ final class FakeDaemon: Sendable {
         return entity
     }
 
-    private func slots(_ values: [String: Value], _ entity: CompiledEntity) -> [SlotValue] {
+    private func slots(_ values: [String: PropertyValue], _ entity: CompiledEntity) -> [SlotValue] {
         values.compactMap { name, value in
             entity.slot(of: name).map { SlotValue(slot: $0, value: value) }
         }
@@ -262,8 +262,8 @@ struct FakeChanges {
 
     /// Records the other ends of a to-one relationship as touched.
     private mutating func link(
-        _ object: ObjectReference, _ entity: CompiledEntity, _ slot: Int, _ old: Value?,
-        _ new: Value
+        _ object: ObjectReference, _ entity: CompiledEntity, _ slot: Int, _ old: PropertyValue?,
+        _ new: PropertyValue
     ) {
         guard let relationship = entity.properties[slot].relationship else { return }
         for (end, isAdded) in [(old?.reference, false), (new.reference, true)] {

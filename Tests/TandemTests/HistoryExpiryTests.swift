@@ -43,7 +43,7 @@ import Testing
 
     /// The state that a reader of the journal builds from it.
     private struct Index: Equatable {
-        var sizes: [ObjectNumber: Value] = [:]
+        var sizes: [ObjectNumber: PropertyValue] = [:]
 
         mutating func add(_ change: HistoryChange<Content>) {
             sizes[change.id.number] = change.after?["size"]

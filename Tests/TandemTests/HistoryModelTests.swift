@@ -95,7 +95,7 @@ private final class LaterNote: ManagedObject, ManagedEntity {
         try await context.save()
         let admin = PersistentContainer(author: "admin", transport: fixture.transport)
         try await admin.migrate(
-            to: Model {
+            to: ManagedObjectModel {
                 Entity("Note") {
                     Attribute("added", .string, default: .string("-"))
                     Attribute("size", .int, default: .int(7))
@@ -105,7 +105,7 @@ private final class LaterNote: ManagedObject, ManagedEntity {
         let plain = admin.makeContext(name: "plain")
         try plain.insert("Note")["title"] = .string("c")
         try await plain.save()
-        try await admin.migrate(to: Model(entities: [LaterNote.entity]))
+        try await admin.migrate(to: ManagedObjectModel(entities: [LaterNote.entity]))
         let last = container([LaterNote.self])
         let later = last.makeContext(name: "later")
         try later.insert(LaterNote.self).heading = "d"
@@ -137,7 +137,7 @@ private final class LaterNote: ManagedObject, ManagedEntity {
         var changes = reader.changes(after: end.at(0), follows: true).makeAsyncIterator()
         #expect(try await changes.next()?.after?["title"] == .string("a"))
         let admin = PersistentContainer(author: "admin", transport: fixture.transport)
-        try await admin.migrate(to: Model(entities: [LaterNote.entity]))
+        try await admin.migrate(to: ManagedObjectModel(entities: [LaterNote.entity]))
         let plain = admin.makeContext(name: "plain")
         try plain.insert("Memo")["heading"] = .string("b")
         try await plain.save()
@@ -149,7 +149,8 @@ private final class LaterNote: ManagedObject, ManagedEntity {
         try plain.insert("Memo")["heading"] = .string("c")
         try await plain.save()
         #expect(try await changes.next()?.after?["heading"] == .string("c"))
-        try await admin.migrate(to: Model { Entity("Memo") { Attribute("heading", .string) } })
+        try await admin.migrate(
+            to: ManagedObjectModel { Entity("Memo") { Attribute("heading", .string) } })
         let last = admin.makeContext(name: "last")
         try last.insert("Memo")["heading"] = .string("d")
         try await last.save()
@@ -193,13 +194,13 @@ private struct EvolvingEntity {
     private var former: [Int: String] = [:]
     private var nextName = 1
     private var objects: [ObjectID] = []
-    private var values: [ObjectID: [Int: Value]] = [:]
+    private var values: [ObjectID: [Int: PropertyValue]] = [:]
     /// The values before and after each save, by the identity of the property.
-    private(set) var saved: [(before: [Int: Value], after: [Int: Value])] = []
+    private(set) var saved: [(before: [Int: PropertyValue], after: [Int: PropertyValue])] = []
 
-    var model: Model {
+    var model: ManagedObjectModel {
         let names = names, former = former
-        return Model {
+        return ManagedObjectModel {
             Entity("Thing") {
                 for (key, name) in names.sorted(by: { $0.key < $1.key }) {
                     Attribute(
@@ -211,7 +212,7 @@ private struct EvolvingEntity {
     }
 
     /// Returns values under today's names, without removed properties.
-    func now(_ values: [Int: Value]) -> [String: Value] {
+    func now(_ values: [Int: PropertyValue]) -> [String: PropertyValue] {
         values.reduce(into: [:]) { found, item in
             if let name = names[item.key] { found[name] = item.value }
         }
@@ -244,9 +245,9 @@ private struct EvolvingEntity {
         let context = container.makeContext(name: "editor")
         let keys = names.keys.sorted()
         guard let key = keys.randomElement(using: &random), let name = names[key] else { return }
-        let value = Value.int(Int64.random(in: 1..<1_000_000, using: &random))
+        let value = PropertyValue.int(Int64.random(in: 1..<1_000_000, using: &random))
         let object: ManagedObject
-        let before: [Int: Value]
+        let before: [Int: PropertyValue]
         if objects.isEmpty || Bool.random(using: &random) {
             object = try context.insert("Thing")
             objects.append(object.id)

@@ -36,7 +36,8 @@ import Testing
         first.delete(bucket)
         try second.reach(try first.save())
         #expect(list.numberOfObjects == 0)
-        let other = try PersistentContainer.inMemory(model: Model(Bucket.self, Content.self))
+        let other = try PersistentContainer.inMemory(
+            model: ManagedObjectModel(Bucket.self, Content.self))
         #expect(try other.end().number == 1)
     }
 

@@ -153,7 +153,7 @@ private final class Unlisted: ManagedObject, ManagedEntity {
     }
 
     @Test func `a relationship without an inverse`() {
-        let model = Model {
+        let model = ManagedObjectModel {
             Entity("A") { Relationship("b", to: "B", inverse: "nothing") }
             Entity("B") { Attribute("x", .int) }
         }

@@ -69,7 +69,7 @@ final class Shown: ManagedObject, ManagedEntity {
 
     /// Returns the error of a container that would wait long for a missing daemon.
     private func failure(
-        _ types: [any ManagedEntity.Type] = [], model: Model? = nil
+        _ types: [any ManagedEntity.Type] = [], model: ManagedObjectModel? = nil
     ) throws -> TandemError? {
         var limits = ClientLimits()
         limits.connectMilliseconds = 60_000
@@ -83,7 +83,7 @@ final class Shown: ManagedObject, ManagedEntity {
     }
 
     @Test func `a model without an inverse fails at the first use and names the property`() throws {
-        let model = Model { Entity("A") { Relationship("b", to: "B", inverse: "a") } }
+        let model = ManagedObjectModel { Entity("A") { Relationship("b", to: "B", inverse: "a") } }
         let error = try failure(model: model)
         #expect(error?.code == .usage && error?.message.contains("A.b") == true)
     }
@@ -102,14 +102,15 @@ final class Shown: ManagedObject, ManagedEntity {
     }
 
     @Test func `correct declarations are accepted, whatever their type`() throws {
-        let entity = try #require(try CompiledModel(Model(Shown.self)).entity(named: "Shown"))
+        let entity = try #require(
+            try CompiledModel(ManagedObjectModel(Shown.self)).entity(named: "Shown"))
         #expect(ManagedClassValidator.problem(of: Shown.self, for: entity) == nil)
     }
 
     @Test func `registering a bad class throws, and so does its first use`() throws {
         let fixture = try Fixture([Shown.self, Misspelt.self])
         let store = PersistentContainer(
-            model: Model(Shown.self, Misspelt.self, Mistyped.self), author: "a",
+            model: ManagedObjectModel(Shown.self, Misspelt.self, Mistyped.self), author: "a",
             transport: fixture.transport)
         #expect(throws: TandemError.self) { try store.register(Misspelt.self) }
         let taker = PersistentContainer(author: "b", transport: fixture.transport)
@@ -123,7 +124,7 @@ final class Shown: ManagedObject, ManagedEntity {
 
 /// An app that declares less than the store's model.
 @MainActor @Suite struct PartialModelTests {
-    private let whole = Model {
+    private let whole = ManagedObjectModel {
         Entity("Item") {
             Attribute("alpha", .string)
             Attribute("name", .string, default: .string(""))
@@ -131,7 +132,7 @@ final class Shown: ManagedObject, ManagedEntity {
         }
         Entity("Special", parent: "Item") { Attribute("zeta", .int) }
     }
-    private let part = Model {
+    private let part = ManagedObjectModel {
         Entity("Item") {
             Attribute("name", .string, default: .string(""))
             Attribute("size", .int)

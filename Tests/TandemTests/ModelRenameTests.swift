@@ -11,7 +11,7 @@ import Testing
     private let installer: PersistentContainer
     private let context: ManagedObjectContext
 
-    private static let first = Model {
+    private static let first = ManagedObjectModel {
         Entity("Team") {
             Attribute("goals", .int, default: .int(0))
             Attribute("name", .string)
@@ -26,7 +26,7 @@ import Testing
     }
 
     /// Slots 1 and 2 are swapped by this model.
-    private static let renamed = Model {
+    private static let renamed = ManagedObjectModel {
         Entity("Club", renamedFrom: "Team") {
             Attribute("attempts", .int, default: .int(0), renamedFrom: "wins")
             Attribute("goals", .int, default: .int(0))
@@ -41,14 +41,14 @@ import Testing
         }
     }
 
-    private static let playersAlone = Model {
+    private static let playersAlone = ManagedObjectModel {
         Entity("Player") {
             Attribute("name", .string)
             Attribute("shirt", .int)
         }
     }
 
-    private static let withoutWins = Model {
+    private static let withoutWins = ManagedObjectModel {
         Entity("Team") {
             Attribute("level", .int, optional: false, default: .int(1))
             Attribute("name", .string)
@@ -224,12 +224,12 @@ import Testing
 
     @Test func `edits follow inherited properties and drop values of another type`() throws {
         let old = try CompiledModel(
-            Model {
+            ManagedObjectModel {
                 Entity("Base") { Attribute("wins", .int) }
                 Entity("Team", parent: "Base") { Attribute("name", .string) }
             })
         let new = try CompiledModel(
-            Model {
+            ManagedObjectModel {
                 Entity("Root", renamedFrom: "Base") {
                     Attribute("level", .int, default: .int(1))
                     Attribute("points", .int, renamedFrom: "wins")

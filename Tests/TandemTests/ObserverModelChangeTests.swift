@@ -14,8 +14,10 @@ import Testing
     /// Returns a model in which an item has this property.
     ///
     /// A store without objects accepts any such model.
-    private static func model(_ property: String, _ type: AttributeType = .int) -> Model {
-        Model {
+    private static func model(_ property: String, _ type: AttributeType = .int)
+        -> ManagedObjectModel
+    {
+        ManagedObjectModel {
             Entity("Item") {
                 Attribute("name", .string)
                 Attribute(property, type)
@@ -32,7 +34,7 @@ import Testing
     }
 
     /// Inserts an item under the current model.
-    private func item(_ values: [String: Value]) throws -> Position {
+    private func item(_ values: [String: PropertyValue]) throws -> Position {
         let request = BatchInsertRequest(entity: "Item", rows: [BatchValues(values)])
         return try writer.execute(request).position
     }

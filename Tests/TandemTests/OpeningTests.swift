@@ -82,10 +82,12 @@ import Testing
         let context = fixture.container().makeContext(name: "test")
         try context.insert(Content.self).name = "text"
         try await context.save()
-        let other = Model(entities: [
+        let other = ManagedObjectModel(entities: [
             Entity("Content") { Attribute("name", .int, default: .int(0)) }
         ])
-        let invalid = Model(entities: [Entity("A") { Relationship("b", to: "B", inverse: "a") }])
+        let invalid = ManagedObjectModel(entities: [
+            Entity("A") { Relationship("b", to: "B", inverse: "a") }
+        ])
         for (model, code) in [(other, TandemError.Code.schemaMismatch), (invalid, .usage)] {
             let found = await errors {
                 try PersistentContainer.open(model: model, transport: fixture.transport)

@@ -12,7 +12,7 @@ import Testing
     let other: PersistentContainer
 
     /// Adds new properties before the existing ones, so that every slot changes.
-    private let later = Model {
+    private let later = ManagedObjectModel {
         Entity("Item", uniqueness: [["code"]]) {
             Attribute("alpha", .string)
             Attribute("name", .string, default: .string(""))
@@ -106,7 +106,7 @@ import Testing
         item.name = "a"
         item.code = "k"
         let model = try other.install(
-            Model {
+            ManagedObjectModel {
                 Entity("Item") { Attribute("name", .string, default: .string("")) }
                 Entity("Tag") { Attribute("name", .string) }
             })

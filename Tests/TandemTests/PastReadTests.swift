@@ -17,7 +17,7 @@ import Testing
             fixture.container().makeContext(name: "writer"),
             fixture.container().makeContext(name: "reader")
         )
-        var moments: [(position: Position, values: [[String: Value]], ids: [ObjectID])] = []
+        var moments: [(position: Position, values: [[String: PropertyValue]], ids: [ObjectID])] = []
         let buckets = try (0..<3).map { number in
             let bucket = try writer.insert(Bucket.self)
             bucket.name = "b\(number)"

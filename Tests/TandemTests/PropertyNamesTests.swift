@@ -11,7 +11,7 @@ import Testing
     private func names(_ versions: [String: String?]...) throws -> PropertyNames {
         var models: [CompiledModel] = []
         for attributes in versions {
-            let model = Model {
+            let model = ManagedObjectModel {
                 Entity("Note") {
                     for (name, former) in attributes.sorted(by: { $0.key < $1.key }) {
                         Attribute(name, .string, renamedFrom: former)

@@ -199,7 +199,7 @@ private struct AllShown: ObjectValue, Equatable {
     {
         let entities = try (0..<400).map { number in
             let fill = (0..<number % 3).map { Attribute("a\($0)", .bool) }
-            let model = Model(entities: [
+            let model = ManagedObjectModel(entities: [
                 Entity("E\(number)") {
                     for attribute in fill { attribute }
                     Attribute("name", .string)

@@ -43,7 +43,7 @@ import Testing
     @Test func `edits stay if an object turns out to be of a subentity`() throws {
         let fixture = try Fixture([])
         defer { withExtendedLifetime(fixture) {} }
-        let model = Model {
+        let model = ManagedObjectModel {
             Entity("Person") {
                 Attribute("name", .string)
                 Attribute("age", .int)

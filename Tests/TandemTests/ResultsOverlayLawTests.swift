@@ -14,7 +14,7 @@ import Testing
         var replayed: [SectionIDs] = []
         var reported: [UInt64] = []
         var changes = 0
-        var shown: [UInt64: [Value?]] = [:]
+        var shown: [UInt64: [PropertyValue?]] = [:]
         var failure: String?
 
         private let isByBucket: Bool
@@ -41,8 +41,8 @@ import Testing
         ///
         /// Otherwise only the reference to the bucket counts: a deleted bucket reads as null, but
         /// its deletion is a change of the bucket, not of the row.
-        var values: [UInt64: [Value?]] {
-            var values: [UInt64: [Value?]] = [:]
+        var values: [UInt64: [PropertyValue?]] {
+            var values: [UInt64: [PropertyValue?]] = [:]
             for object in controller.fetchedObjects {
                 _ = object["size"]
                 let properties = object.entity.properties.filter { !$0.isToMany }

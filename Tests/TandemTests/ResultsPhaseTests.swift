@@ -13,7 +13,7 @@ import Testing
 
     private func plan() throws -> ResultsPlan {
         let model = try CompiledModel(
-            Model {
+            ManagedObjectModel {
                 Content.entity; Bucket.entity
             })
         return try ResultsPlan(

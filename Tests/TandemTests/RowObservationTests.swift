@@ -152,7 +152,7 @@ import Testing
 
     // MARK: Memory
 
-    @Observable final class Model: Sendable {
+    @Observable final class ManagedObjectModel: Sendable {
         private let value = Locked(0)
         var number: Int {
             access(keyPath: \.number)
@@ -166,7 +166,7 @@ import Testing
     @Test func `observing retains no objects, and releases entries that fired or ended`()
         async throws
     {
-        let model = Model()
+        let model = ManagedObjectModel()
         let others = Probe { _ = (model.number, list[0].name) }
         let probes = (1...2).map { at in Probe { _ = (list[at].name, list[at].size) } }
         #expect(reader.registeredObjects.isEmpty && reader.reporter.observed.numbers.count == 3)

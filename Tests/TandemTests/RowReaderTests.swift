@@ -384,7 +384,7 @@ private struct Length: ObjectValue {
             guard book.pages == 1 else { return }
             kept.append(book.object)
             do {
-                try context.reach(try installer.install(Model(entities: entities)))
+                try context.reach(try installer.install(ManagedObjectModel(entities: entities)))
             } catch {
                 Issue.record(error)
             }

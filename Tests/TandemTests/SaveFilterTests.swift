@@ -12,7 +12,7 @@ import Testing
 
     init() throws {
         daemon = try FakeDaemon(
-            Model(entities: [
+            ManagedObjectModel(entities: [
                 Entity("Person") {
                     Attribute("age", .int, default: .int(0))
                     Attribute("name", .string, default: .string(""))

@@ -173,7 +173,7 @@ import Testing
         #expect(try open("list", sections: nil, sort: ["size"]).fetches == 1)
         #expect(
             try open("list", sections: nil, sort: ["size"], refresh: ["bucket.name"]).fetches == 1)
-        let later = Model {
+        let later = ManagedObjectModel {
             Bucket.entity
             Content.entity
             Entity("Later") { Attribute("name", .string) }

@@ -11,7 +11,8 @@ import Testing
 
     @Test func `ids, rows, payloads, positions, requests and snapshots are Sendable`() {
         #expect(isSendable(ObjectID.self) && isSendable(TypedID<Content>.self))
-        #expect(isSendable(Row.self) && isSendable(Value.self) && isSendable(Transaction.self))
+        #expect(
+            isSendable(Row.self) && isSendable(PropertyValue.self) && isSendable(Transaction.self))
         #expect(isSendable(SavePayload.self) && isSendable(SaveSequence.self))
         #expect(isSendable(ObservedSave.self) && isSendable(ObserverEvent.self))
         #expect(isSendable(ObjectsChange.self) && isSendable(SaveGap.self))

@@ -74,7 +74,7 @@ final class Member: ManagedObject, ManagedEntity {
         #expect(found == (try tree(text, arguments)), "\(found)", sourceLocation: place)
         _ = try CompiledRequest(
             FetchDescriptor(entity: "Club", predicate: found),
-            in: CompiledModel(Model(Club.self, Member.self)))
+            in: CompiledModel(ManagedObjectModel(Club.self, Member.self)))
     }
 
     private func check(
@@ -85,7 +85,7 @@ final class Member: ManagedObject, ManagedEntity {
         #expect(found == (try tree(text, arguments)), "\(found)", sourceLocation: place)
         _ = try CompiledRequest(
             FetchDescriptor(entity: "Club", predicate: found),
-            in: CompiledModel(Model(Club.self, Member.self)))
+            in: CompiledModel(ManagedObjectModel(Club.self, Member.self)))
     }
 
     // MARK: Operators

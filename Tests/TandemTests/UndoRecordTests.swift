@@ -29,7 +29,7 @@ import Testing
     }
 
     /// Returns the value of the object's property in the fake daemon.
-    private func saved(_ property: String) throws -> Value {
+    private func saved(_ property: String) throws -> PropertyValue {
         let entity = daemon.entity("Content")
         let row = try #require(daemon.state.withLock { $0.rows[stored.number]?.row })
         return row.uncheckedValue(try #require(entity.slot(of: property)), in: entity)

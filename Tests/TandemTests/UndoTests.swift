@@ -152,7 +152,8 @@ final class Strict: ManagedObject, ManagedEntity {
     }
 
     @Test func `an object may refuse to be saved`() throws {
-        let context = try FakeDaemon(Model(Strict.self)).container().makeContext(name: "strict")
+        let context = try FakeDaemon(ManagedObjectModel(Strict.self)).container().makeContext(
+            name: "strict")
         let object = try context.insert(Strict.self)
         object.name = " x"
         #expect(throws: TandemError.self) { try context.save() }

@@ -39,7 +39,7 @@ final class Guarded: ManagedObject, ManagedEntity {
 
 /// Validation before a save leaves the process, compared with the daemon's.
 @MainActor @Suite struct ValidationTests {
-    private static let model = Model {
+    private static let model = ManagedObjectModel {
         Entity("Person") {
             Attribute("name", .string, optional: false, min: 2, max: 4)
             Attribute("age", .int, min: 0, max: 150)
@@ -135,7 +135,7 @@ final class Guarded: ManagedObject, ManagedEntity {
         throws
     {
         let fixture = try Fixture([])
-        let model = Model {
+        let model = ManagedObjectModel {
             Entity("Player") { Relationship("team", to: "Team", inverse: "players") }
             Entity("Team") {
                 Relationship(
@@ -216,7 +216,7 @@ final class Guarded: ManagedObject, ManagedEntity {
     }
 
     @Test func `an app's rules are reported together with those of the model`() throws {
-        let daemon = try FakeDaemon(Model(Guarded.self))
+        let daemon = try FakeDaemon(ManagedObjectModel(Guarded.self))
         let context = daemon.container().makeContext(name: "c")
         let bad = try context.insert(Guarded.self)
         bad.name = "bad"
@@ -234,7 +234,7 @@ final class Guarded: ManagedObject, ManagedEntity {
     }
 
     @Test func `updates and deletions have validation methods of their own`() throws {
-        let daemon = try FakeDaemon(Model(Guarded.self))
+        let daemon = try FakeDaemon(ManagedObjectModel(Guarded.self))
         let context = daemon.container().makeContext(name: "c")
         let object = try context.insert(Guarded.self)
         object.name = "frozen"
@@ -271,7 +271,7 @@ final class Guarded: ManagedObject, ManagedEntity {
 
     @Test func `the reason for a denied deletion may be gone without being merged yet`() throws {
         let fixture = try Fixture([])
-        let model = Model {
+        let model = ManagedObjectModel {
             Entity("A") {
                 Relationship("bs", to: "B", inverse: "a", toMany: true, deleteRule: .deny)
             }

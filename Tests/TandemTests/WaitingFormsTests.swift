@@ -18,8 +18,8 @@ import Testing
         static let entity = Entity("Page") { Attribute("text", .string, default: .string("")) }
     }
 
-    private var larger: Model {
-        Model(entities: [
+    private var larger: ManagedObjectModel {
+        ManagedObjectModel(entities: [
             Entity("Page") {
                 Attribute("text", .string, default: .string(""))
                 Attribute("number", .int, default: .int(1))
@@ -36,7 +36,7 @@ import Testing
         let report: MigrationReport
         let isThere: Bool
 
-        @MainActor init(_ container: PersistentContainer, _ model: Model) throws {
+        @MainActor init(_ container: PersistentContainer, _ model: ManagedObjectModel) throws {
             hash = try container.compiledModel().hash
             end = try container.end()
             next = try container.wait(for: end, timeout: 1)
@@ -78,7 +78,7 @@ import Testing
         let end = try await container.end()
         let (position, report) = try await container.migrate(to: larger)
         #expect(position.number == end.number + 1 && report != MigrationReport())
-        let smaller = Model(Page.self)
+        let smaller = ManagedObjectModel(Page.self)
         _ = try await container.migrate(to: smaller)
         #expect(try await container.install(larger).number == end.number + 3)
     }

@@ -12,7 +12,7 @@ package struct Dump: Equatable {
         package var number: UInt64
         /// The object's entity and its ancestors.
         package var entities: [String]
-        package var values: [String: Value] = [:]
+        package var values: [String: PropertyValue] = [:]
         package var members: [String: [UInt64]] = [:]
 
         package init(_ number: UInt64, _ entities: [String]) {
@@ -20,7 +20,7 @@ package struct Dump: Equatable {
             self.entities = entities
         }
 
-        package subscript(name: String) -> Value { values[name] ?? .null }
+        package subscript(name: String) -> PropertyValue { values[name] ?? .null }
 
         /// Returns an integer, or -1 for nil; tests use no negative integers.
         func int(_ name: String) -> Int {
@@ -82,7 +82,7 @@ package struct Dump: Equatable {
     }
 
     /// Returns the value of a path of to-one relationships; null if a relationship is empty.
-    func reached(_ object: Object, _ path: String) -> Value {
+    func reached(_ object: Object, _ path: String) -> PropertyValue {
         var names = path.split(separator: ".").map(String.init)
         let last = names.removeLast()
         var end: Object? = object
@@ -164,12 +164,12 @@ package struct Dump: Equatable {
     }
 
     /// Returns a text in lower case; worlds have no other letters with two cases.
-    private static func folded(_ value: Value) -> Value {
+    private static func folded(_ value: PropertyValue) -> PropertyValue {
         value == .string("Ä") ? .string("ä") : value
     }
 
     /// Returns a negative number, zero or a positive one; nil sorts first.
-    private static func order(_ a: Value, _ b: Value) -> Int {
+    private static func order(_ a: PropertyValue, _ b: PropertyValue) -> Int {
         switch (a, b) {
         case (.null, .null): 0
         case (.null, _): -1
@@ -184,7 +184,7 @@ package struct Dump: Equatable {
         }
     }
 
-    private static func name(_ value: Value) -> String {
+    private static func name(_ value: PropertyValue) -> String {
         switch value {
         case .null: ""
         case .bool(let value): value ? "1" : "0"

@@ -106,7 +106,7 @@ package struct ListShape {
         },
         Rule("bucket = nil") { _, row in row["bucket"].isNull },
         Rule("name CONTAINS[cd] 'a'") { _, row in
-            ["a", "Ä", "ä"].map(Value.string).contains(row["name"])
+            ["a", "Ä", "ä"].map(PropertyValue.string).contains(row["name"])
         },
         Rule("NOT size BETWEEN {1, 2}") { _, row in ![1, 2].contains(row.int("size")) },
         Rule("ANY bucket.contents.size = 3") { graph, row in

@@ -14,13 +14,13 @@ import TandemQuery
     ///
     /// Delete rules, indexes, further attributes (which shift the slots of others), the depth of
     /// inheritance, and relationships of every kind in addition to the observed ones are random.
-    package nonisolated static func model(_ random: inout SplitMix) -> Model {
+    package nonisolated static func model(_ random: inout SplitMix) -> ManagedObjectModel {
         func rule() -> DeleteRule {
             [DeleteRule.nullify, .nullify, .nullify, .cascade, .noAction][random.next(5)]
         }
         let depth = random.next(3)
         let extras = (0..<random.next(4)).map { Attribute("a\($0)", .string) }
-        var model = Model {
+        var model = ManagedObjectModel {
             Entity("Owner") {
                 Attribute("name", .string)
                 extras
@@ -184,7 +184,7 @@ import TandemQuery
         }
     }
 
-    private func value(_ property: CompiledProperty, _ random: inout SplitMix) -> Value {
+    private func value(_ property: CompiledProperty, _ random: inout SplitMix) -> PropertyValue {
         if random.next(6) == 0 { return .null }
         switch property.attribute?.type {
         case .int: return .int(Int64(random.next(4)))

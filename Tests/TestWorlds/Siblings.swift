@@ -56,7 +56,7 @@ package struct SiblingScenario: Sendable {
         ])
 
     /// The model of all scenarios.
-    package static let model = Model {
+    package static let model = ManagedObjectModel {
         Entity("Dummy") {
             Attribute("title", .string)
             Attribute("isEven", .bool, default: .bool(false))

@@ -167,7 +167,7 @@ import TandemResults
             } else if property.relationship != nil {
                 // A path with an empty relationship has the same value as one that ends in null.
                 guard let target = object.object(first) else {
-                    values.append("\(Value.null)")
+                    values.append("\(PropertyValue.null)")
                     continue
                 }
                 next.append(target)

@@ -17,7 +17,7 @@ struct BatchOperations: ContextPart {
 
     private func batchID(_ id: [UInt8]?) -> [UInt8] {
         let id = id ?? ThisProcess.randomBytes(16)
-        precondition(
+        require(
             (1...WireLimits.batchIDBytes).contains(id.count),
             "The id of a batch must have 1 to \(WireLimits.batchIDBytes) bytes.")
         return id

@@ -7,7 +7,7 @@ import TandemWire
 ///     let values: BatchValues = ["zone": "Africa", "wins": 0, "coach": nil]
 public struct BatchValues: Hashable, Sendable, ExpressibleByDictionaryLiteral {
     /// The values of attributes.
-    public var attributes: [String: TandemModel.Value]
+    public var attributes: [String: PropertyValue]
     /// The targets of relationships; a to-one relationship has one target or none.
     public var objects: [String: [ObjectID]]
     /// The bytes that identify a row if a batch insert is repeated, in place of its values, which
@@ -16,7 +16,7 @@ public struct BatchValues: Hashable, Sendable, ExpressibleByDictionaryLiteral {
 
     /// Creates values from attributes and relationships.
     public init(
-        _ attributes: [String: TandemModel.Value], objects: [String: [ObjectID]] = [:]
+        _ attributes: [String: PropertyValue], objects: [String: [ObjectID]] = [:]
     ) {
         self.attributes = attributes
         self.objects = objects
@@ -60,7 +60,7 @@ public struct BatchValues: Hashable, Sendable, ExpressibleByDictionaryLiteral {
             }
             let value =
                 try ids.first.map { id throws(TandemError) in
-                    TandemModel.Value.reference(try reference(id, model))
+                    PropertyValue.reference(try reference(id, model))
                 } ?? .null
             values.append(SlotValue(slot: property.slot, value: value))
         }

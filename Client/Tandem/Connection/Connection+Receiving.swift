@@ -304,7 +304,7 @@ extension Connection {
 
     private static let emptyModel: CompiledModel = {
         do {
-            return try CompiledModel(Model())
+            return try CompiledModel(ManagedObjectModel())
         } catch {
             preconditionFailure("A model without entities must be valid: \(error).")
         }

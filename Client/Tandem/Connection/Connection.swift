@@ -9,7 +9,7 @@ import TandemWire
 final class Connection: Sendable {
     let transport: Transport
     let author: String
-    let declaredModel: Model?
+    let declaredModel: ManagedObjectModel?
     /// The compiled `declaredModel`; nil if there is none or if it is invalid.
     let compiledModel: CompiledModel?
     /// The error in the model or in the author's name; nil if both are valid.
@@ -22,7 +22,7 @@ final class Connection: Sendable {
     private let semaphores = SemaphorePool()
 
     init(
-        transport: Transport, author: String, model: Model?, limits: ClientLimits,
+        transport: Transport, author: String, model: ManagedObjectModel?, limits: ClientLimits,
         clock: any Clock = SystemClock()
     ) {
         self.transport = transport

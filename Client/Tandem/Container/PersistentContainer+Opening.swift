@@ -17,7 +17,7 @@ extension PersistentContainer {
     /// and `timeout` if the daemon does not answer. Throws `schemaMismatch` if the store's model is
     /// incompatible, and `usage` for an invalid model or author.
     public static func open(
-        model: Model? = nil, socket: String? = nil, name: String = "default",
+        model: ManagedObjectModel? = nil, socket: String? = nil, name: String = "default",
         author: String? = nil, transport: Transport? = nil, limits: ClientLimits = ClientLimits()
     ) throws(TandemError) -> PersistentContainer {
         let container = PersistentContainer(
@@ -33,7 +33,7 @@ extension PersistentContainer {
     ///
     /// The parameters, errors and cost are the same as for the blocking form.
     public static func open(
-        model: Model? = nil, socket: String? = nil, name: String = "default",
+        model: ManagedObjectModel? = nil, socket: String? = nil, name: String = "default",
         author: String? = nil, transport: Transport? = nil, limits: ClientLimits = ClientLimits()
     ) async throws(TandemError) -> PersistentContainer {
         let container = PersistentContainer(

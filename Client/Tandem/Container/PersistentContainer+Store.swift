@@ -70,10 +70,10 @@ extension PersistentContainer {
     /// Returns the daemon's current model of the store; blocks until connected.
     ///
     /// Throws `disconnected` if no daemon answers in time. Cost: none once connected.
-    public func storeModel() throws -> Model { try compiledModel().model }
+    public func storeModel() throws -> ManagedObjectModel { try compiledModel().model }
 
     /// Returns the daemon's current model of the store, after waiting for a connection.
-    public func storeModel() async throws -> Model { try await compiledModel().model }
+    public func storeModel() async throws -> ManagedObjectModel { try await compiledModel().model }
 
     /// Returns the store's model with its slots and tags; blocks until connected.
     package func compiledModel() throws -> CompiledModel {
@@ -89,13 +89,13 @@ extension PersistentContainer {
     ///
     /// Returns the transaction's position. Throws the errors of `migrate(to:)`.
     @discardableResult
-    package func install(_ model: Model) throws -> Position {
+    package func install(_ model: ManagedObjectModel) throws -> Position {
         try blocking { try await $0.install(model) }
     }
 
     /// Installs a model in an empty store, or migrates the store.
     @discardableResult
-    package func install(_ model: Model) async throws -> Position {
+    package func install(_ model: ManagedObjectModel) async throws -> Position {
         try await suspendingCalls.install(model)
     }
 
@@ -104,12 +104,12 @@ extension PersistentContainer {
     ///
     /// Throws `usage` if the model is invalid. The daemon reads the affected objects, and serves no
     /// other client meanwhile.
-    public func preview(of model: Model) throws -> MigrationReport {
+    public func preview(of model: ManagedObjectModel) throws -> MigrationReport {
         try blocking { try await $0.change(to: model, .preview).report }
     }
 
     /// Returns the effects that a migration to a model would have, without changing anything.
-    public func preview(of model: Model) async throws -> MigrationReport {
+    public func preview(of model: ManagedObjectModel) async throws -> MigrationReport {
         try await suspendingCalls.change(to: model, .preview).report
     }
 
@@ -120,23 +120,22 @@ extension PersistentContainer {
     /// objects would be `lost`. Apps whose model has a removed entity or property are disconnected
     /// with `schemaMismatch`.
     ///
-    /// Throws one of these errors, in which case nothing was changed:
-    ///
-    /// - `validation` with the objects that violate a rule of the model,
-    /// - `schemaMismatch` if the change needs several steps,
-    /// - `denied` if the user is not an administrator,
-    /// - `readOnly` if there is no space to rewrite all rows.
+    /// Changes nothing if it throws: `validation` with the objects that violate a rule of the
+    /// model, `schemaMismatch` if the change needs several steps, `denied` if the user is not an
+    /// administrator, and `readOnly` if there is no space to rewrite all rows.
     ///
     /// - Returns: The position of the migration's transaction, and its effects.
     @discardableResult
-    public func migrate(to model: Model) throws -> (position: Position, report: MigrationReport) {
+    public func migrate(to model: ManagedObjectModel) throws -> (
+        position: Position, report: MigrationReport
+    ) {
         try blocking { try await $0.change(to: model, .migrate) }
     }
 
     /// Migrates the store to a model, in one transaction.
     @discardableResult
     public func migrate(
-        to model: Model
+        to model: ManagedObjectModel
     ) async throws -> (position: Position, report: MigrationReport) {
         try await suspendingCalls.change(to: model, .migrate)
     }

@@ -6,12 +6,12 @@ import TandemWire
 ///
 /// A container is Sendable and connects at its first use. Create one for each store and keep it.
 ///
-///     let container = PersistentContainer(model: Model(Team.self, Player.self))
+///     let container = PersistentContainer(model: ManagedObjectModel(Team.self, Player.self))
 ///     let context = container.viewContext
 ///     let teams = try context.fetch(Team.self, sort: [.descending(\.wins)])
 public final class PersistentContainer: Sendable {
     /// The model that this process declares, or nil to use the daemon's model.
-    public let model: Model?
+    public let model: ManagedObjectModel?
     /// The author that the journal records for this process's saves.
     public let author: String
     /// The limits and timeouts.
@@ -36,7 +36,7 @@ public final class PersistentContainer: Sendable {
     ///   - transport: A different way to reach the daemon, instead of `socket` and `name`.
     ///   - limits: The limits and timeouts.
     public init(
-        model: Model? = nil, socket: String? = nil, name: String = "default",
+        model: ManagedObjectModel? = nil, socket: String? = nil, name: String = "default",
         author: String? = nil, transport: Transport? = nil, limits: ClientLimits = ClientLimits()
     ) {
         self.model = model
@@ -97,7 +97,7 @@ public final class PersistentContainer: Sendable {
         name: String, mergesAutomatically: Bool = false,
         isolation: isolated (any Actor)? = #isolation
     ) -> ManagedObjectContext {
-        precondition(
+        require(
             isolation != nil || !mergesAutomatically,
             "The context \(name) cannot merge automatically, because it is not created on an actor. Create it in a method of its actor, or leave out mergesAutomatically; an actor's init and a property's default are not isolated to it yet."
         )
@@ -162,7 +162,8 @@ extension PersistentContainer {
         author: String? = nil, transport: Transport? = nil, limits: ClientLimits = ClientLimits()
     ) {
         self.init(
-            model: Model(entities: types.map { $0.entity }), socket: socket, name: name,
+            model: ManagedObjectModel(entities: types.map { $0.entity }), socket: socket,
+            name: name,
             author: author, transport: transport, limits: limits)
         for type in types { core.register(type, isEarly: true) }
         guard let declared = connection.compiledModel else { return }

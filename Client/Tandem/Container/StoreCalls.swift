@@ -59,7 +59,7 @@ struct StoreCalls {
             output: answer.output, isAnsweredAtOnce: answer.atOnce)
     }
 
-    func install(_ model: Model) async throws -> Position {
+    func install(_ model: ManagedObjectModel) async throws -> Position {
         let request = SchemaRequest(model: model.json.text)
         guard case .schema(let answer) = try await answer(to: .schema(request)) else {
             throw TandemError.unexpectedAnswer("its model")
@@ -69,7 +69,7 @@ struct StoreCalls {
 
     /// Returns the position and the effects of a migration, or of its preview.
     func change(
-        to model: Model, _ purpose: SchemaRequest.Purpose
+        to model: ManagedObjectModel, _ purpose: SchemaRequest.Purpose
     ) async throws -> (position: Position, report: MigrationReport) {
         let request = SchemaRequest(model: model.json.text, purpose: purpose)
         guard case .schema(let answer) = try await answer(to: .schema(request)),

@@ -1,4 +1,5 @@
 import Synchronization
+import TandemModel
 
 /// Runs an async function to completion on the calling thread.
 ///
@@ -45,9 +46,9 @@ final class CallingThreadExecutor: TaskExecutor {
             }
             while let job = executor.next() { executor.run(job, isolatedTo: actor) }
             // A suspended task would still use the function after this scope.
-            precondition(result != nil, "An operation must not suspend in its blocking form.")
+            require(result != nil, "An operation must not suspend in its blocking form.")
         }
-        guard let result else { preconditionFailure("The result is checked above.") }
+        guard let result else { fatalError("The result is checked above.") }
         return try result.get()
     }
 }

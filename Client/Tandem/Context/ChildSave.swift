@@ -11,7 +11,7 @@ struct ChildSave: ContextPart {
     func save(
         _ options: SaveOptions, into parent: ManagedObjectContext, _ calls: DaemonCalls
     ) async throws -> Position {
-        precondition(
+        require(
             options.saveID == nil && options.author == nil && options.contentHash == nil,
             "A child context saves into its parent; pass ids and authors to the save of the root context."
         )
@@ -145,7 +145,7 @@ private struct ParentSave {
     }
 
     /// Returns the value, or null if it refers to an object that the parent has deleted.
-    private func present(_ value: Value) -> Value {
+    private func present(_ value: PropertyValue) -> PropertyValue {
         guard let target = value.reference, parent.graph.record(target).isDeleted else {
             return value
         }

@@ -5,9 +5,9 @@ public struct ConflictDetails: Hashable, Sendable {
     /// The object.
     public var object: ObjectID
     /// The values on which the edits are based.
-    public var base: [String: Value]
+    public var base: [String: PropertyValue]
     /// The values including the edits.
-    public var ours: [String: Value]
+    public var ours: [String: PropertyValue]
     /// The values in the store, or nil if the object was deleted there.
-    public var theirs: [String: Value]?
+    public var theirs: [String: PropertyValue]?
 }

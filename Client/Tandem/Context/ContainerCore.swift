@@ -109,6 +109,7 @@ package final class ContainerCore: Sendable {
         }
         guard !types.isEmpty else { return }
         let known = types.filter { model.entity(named: $0.key) != nil }
+        let validate = validate
         let found = known.sorted { $0.key < $1.key }.lazy.compactMap { name, type in
             model.entity(named: name).flatMap { validate(type, $0) }
         }.first

@@ -1,5 +1,6 @@
 import Synchronization
 import TandemIO
+import TandemModel
 
 /// The channel through which a connection's thread signals a context, on the context's actor.
 ///
@@ -108,7 +109,7 @@ final class ContextLink: PushReceiver {
     /// The runtime's own check of the main actor traps without a message.
     private static func check(_ actor: any Actor, isMain: Bool) {
         if isMain, let isCurrent = CurrentExecutor.isCurrent(MainActor.sharedUnownedExecutor) {
-            precondition(
+            require(
                 isCurrent,
                 "A context of the main actor, or one of its objects, is used outside of the actor; pass ids or snapshots to other actors and threads."
             )

@@ -5,7 +5,7 @@ extension ObjectRecord {
     /// Returns whether a pending value is known to equal the value that the daemon will compute.
     ///
     /// If the application has set a different value, that value is sent, and the save is refused.
-    func isComputed(_ value: Value, _ slot: Int) -> Bool {
+    func isComputed(_ value: PropertyValue, _ slot: Int) -> Bool {
         guard entity.derived.contains(slot),
             let derivation = entity.derivations.first(where: { $0.slot == slot })
         else { return false }

@@ -136,7 +136,7 @@ struct Edits {
 
 /// Values by slot: a dictionary for few entries, stored as a sorted array.
 struct SlotValues: Sequence {
-    private var items: [(key: Int, value: Value)] = []
+    private var items: [(key: Int, value: PropertyValue)] = []
 
     var isEmpty: Bool { items.isEmpty }
 
@@ -162,7 +162,7 @@ struct SlotValues: Sequence {
     }
 
     /// The value of a slot; setting it to nil removes the entry.
-    subscript(slot: Int) -> Value? {
+    subscript(slot: Int) -> PropertyValue? {
         get { items.first { $0.key == slot }?.value }
         set {
             let index = index(forSlot: slot)
@@ -197,5 +197,7 @@ struct SlotValues: Sequence {
         for (slot, value) in others { self[slot] = value }
     }
 
-    func makeIterator() -> some IteratorProtocol<(key: Int, value: Value)> { items.makeIterator() }
+    func makeIterator() -> some IteratorProtocol<(key: Int, value: PropertyValue)> {
+        items.makeIterator()
+    }
 }

@@ -33,14 +33,14 @@ struct FailedReads {
 
     /// Records a value that the type of its property can't represent.
     mutating func markFailed(
-        unknown value: Value, _ slot: Int, of record: ObjectRecord, _ cause: TandemError
+        unknown value: PropertyValue, _ slot: Int, of record: ObjectRecord, _ cause: TandemError
     ) {
         unknown[record.reference.number, default: SlotValues()][slot] = value
         markFailed(slot, of: record, cause)
     }
 
     /// Returns the value of a property if its type can't represent it, otherwise nil.
-    func unknownValue(_ slot: Int, of record: ObjectRecord) -> Value? {
+    func unknownValue(_ slot: Int, of record: ObjectRecord) -> PropertyValue? {
         unknown[record.reference.number]?[slot]
     }
 

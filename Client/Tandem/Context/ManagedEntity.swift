@@ -19,10 +19,10 @@ public protocol ManagedEntity: ManagedObject, SendableMetatype {
     static var entity: Entity { get }
 }
 
-extension Model {
+extension ManagedObjectModel {
     /// Creates the model of the entities that classes declare.
     ///
-    ///     let model = Model(Team.self, Player.self)
+    ///     let model = ManagedObjectModel(Team.self, Player.self)
     public init(_ types: any ManagedEntity.Type...) {
         self.init(entities: types.map { $0.entity })
     }

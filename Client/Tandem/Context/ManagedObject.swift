@@ -107,7 +107,7 @@ open class ManagedObject: Observable {
     /// contains the error. Setting traps for an unknown property or a value of the wrong type. It
     /// also traps if the edit would be lost: if the object was deleted, in this context or by
     /// others, or if its context was released.
-    public subscript(property: String) -> Value {
+    public subscript(property: String) -> PropertyValue {
         get { self[record.entity.declared(property)] }
         set { self[record.entity.declared(property)] = newValue }
     }
@@ -115,14 +115,14 @@ open class ManagedObject: Observable {
     /// The value of a property of the object's own entity, without a lookup by name.
     ///
     /// Otherwise like the subscript by name. Traps for a property of a different entity.
-    package subscript(property: CompiledProperty) -> Value {
+    package subscript(property: CompiledProperty) -> PropertyValue {
         get {
             let value = storedValue(slot(property))
             guard let blob = value.outside, let context = managedObjectContext else { return value }
             return context.loader.content(of: blob, property, of: record).map(value.whole) ?? .null
         }
         set {
-            precondition(
+            require(
                 property.accepts(newValue),
                 "\(entityName).\(property.name) cannot hold \(newValue).")
             if let target = newValue.reference { check(target, property) }
@@ -219,7 +219,7 @@ open class ManagedObject: Observable {
     ///     team.insert(player, into: "players", at: 0)
     public func insert(_ member: ManagedObject, into relationship: String, at index: Int) {
         var members = orderedObjects(relationship).filter { $0 !== member }
-        precondition(
+        require(
             members.indices.contains(index) || index == members.count,
             "\(entityName).\(relationship) has no index \(index).")
         members.insert(member, at: index)
@@ -233,7 +233,7 @@ open class ManagedObject: Observable {
     /// first occurrence. May block to load the members. Traps if the relationship is not ordered.
     public func setOrderedObjects(_ members: [ManagedObject], for relationship: String) {
         let property = toMany(relationship)
-        precondition(
+        require(
             property.relationship?.isOrdered == true,
             "\(entityName).\(relationship) is not ordered; add and remove its members.")
         let members = members.filter { canRefer(to: $0) }
@@ -252,7 +252,7 @@ open class ManagedObject: Observable {
     }
 
     /// Returns the value of a slot; a value too long for a row is returned as a reference.
-    func storedValue(_ slot: Int) -> Value {
+    func storedValue(_ slot: Int) -> PropertyValue {
         access(slot)
         if !record.isUnreadable, let value = record.value(slot) { return shown(value) }
         let name = record.entity.properties[slot].name
@@ -274,7 +274,7 @@ open class ManagedObject: Observable {
     /// Records that the read failed. Returns nil if there is no value, or if the object has no
     /// context.
     @usableFromInline
-    func substitute(for name: ManagedName, _ type: Any.Type) -> Value? {
+    func substitute(for name: ManagedName, _ type: Any.Type) -> PropertyValue? {
         guard let context = managedObjectContext else { return nil }
         // Reading the value may have replaced the model.
         guard let slot = record.entity.slot(of: property(name).name),
@@ -287,7 +287,7 @@ open class ManagedObject: Observable {
 
     /// Returns the value, or null for a reference to a deleted object, as if all deletions were
     /// saved.
-    private func shown(_ value: Value) -> Value {
+    private func shown(_ value: PropertyValue) -> PropertyValue {
         guard let target = value.reference, let context = managedObjectContext,
             context.graph.known(target)?.isDeleted == true
         else { return value }
@@ -296,7 +296,7 @@ open class ManagedObject: Observable {
 
     private func slot(_ property: CompiledProperty) -> Int {
         let slot = property.slot
-        precondition(
+        require(
             slot < record.entity.properties.count && record.entity.properties[slot] === property,
             "\(property.name) is a property of an entity other than \(entityName).")
         return slot
@@ -304,7 +304,7 @@ open class ManagedObject: Observable {
 
     private func toMany(_ relationship: String) -> CompiledProperty {
         let property = record.entity.declared(relationship)
-        precondition(
+        require(
             property.isToMany, "\(entityName).\(relationship) is not a to-many relationship.")
         return property
     }
@@ -314,13 +314,13 @@ open class ManagedObject: Observable {
     /// Nil if the edit is dropped and the next save has to report it (``UnseenDeletions``).
     private var editableContext: ManagedObjectContext? {
         guard let context = managedObjectContext else {
-            preconditionFailure(
+            fatalError(
                 "The context of \(id) is gone, so an edit would be lost; keep the context as long as its objects are edited."
             )
         }
         context.family.link.checkIsolation()
         guard record.isDeleted else { return context }
-        precondition(
+        require(
             context.failures.discardsEdit(of: record),
             "\(id) was deleted, so an edit would be lost; check isDeleted first.")
         return nil
@@ -334,14 +334,14 @@ open class ManagedObject: Observable {
         guard object.record.isDeleted else { return true }
         let context = managedObjectContext
         let isDropped = context.map { $0.failures.discardsEdit(of: object.record) } ?? false
-        precondition(
+        require(
             isDropped,
             "\(object.id) was deleted, so nothing can refer to it; check isDeleted first.")
         return false
     }
 
     private func checkContext(of object: ManagedObject) {
-        precondition(
+        require(
             object.managedObjectContext === managedObjectContext,
             "Objects of different contexts cannot be related; use object(with:) first.")
     }
@@ -351,7 +351,7 @@ open class ManagedObject: Observable {
         guard let destination = property.relationship?.destination,
             let entity = managedObjectContext?.session?.model.entity(tagged: target.tag)
         else { return }
-        precondition(
+        require(
             entity.ancestors.contains(destination),
             "\(entityName).\(property.name) cannot refer to an object of \(entity.name).")
     }

@@ -45,8 +45,8 @@ extension ModelTranslation {
     }
 
     private func place(
-        _ value: Value, _ slot: Int, of old: CompiledEntity, in now: CompiledEntity
-    ) -> (slot: Int, value: Value)? {
+        _ value: PropertyValue, _ slot: Int, of old: CompiledEntity, in now: CompiledEntity
+    ) -> (slot: Int, value: PropertyValue)? {
         guard let property = holder(of: slot, of: old, in: now), property.accepts(value),
             let value = try? self.value(value)
         else { return nil }
@@ -124,7 +124,9 @@ extension ModelTranslation {
 
 extension Edits {
     /// Returns whether a value is the folded form of another edited value.
-    fileprivate func isFolded(_ value: Value, _ slot: Int, of entity: CompiledEntity) -> Bool {
+    fileprivate func isFolded(_ value: PropertyValue, _ slot: Int, of entity: CompiledEntity)
+        -> Bool
+    {
         guard let derivation = entity.derivation(of: slot), derivation.kind == .folded,
             let source = values[derivation.source]
         else { return false }

@@ -124,8 +124,8 @@ struct ModelTranslation {
     }
 
     private func place(
-        _ value: Value, in slot: Int, of tag: EntityTag
-    ) throws(TandemError) -> (slot: Int, value: Value) {
+        _ value: PropertyValue, in slot: Int, of tag: EntityTag
+    ) throws(TandemError) -> (slot: Int, value: PropertyValue) {
         let property = try property(slot, of: tag)
         guard property.accepts(value) else {
             throw lacks("the value of \(try entities(tag).old.name).\(property.name)")
@@ -133,7 +133,7 @@ struct ModelTranslation {
         return (property.slot, try self.value(value))
     }
 
-    func value(_ value: Value) throws(TandemError) -> Value {
+    func value(_ value: PropertyValue) throws(TandemError) -> PropertyValue {
         guard let target = value.reference else { return value }
         return .reference(try reference(target))
     }

@@ -17,7 +17,7 @@ struct ObjectDescription {
         return "\(record.id) (\(shown.isEmpty ? "not loaded" : shown.joined(separator: ", ")))"
     }
 
-    private func text(of value: Value) -> String {
+    private func text(of value: PropertyValue) -> String {
         switch value {
         case .string(let value): "\"\(value.prefix(60))\(value.count > 60 ? "…" : "")\""
         case .reference(let target): model?.id(of: target).description ?? value.description

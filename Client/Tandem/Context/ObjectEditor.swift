@@ -108,7 +108,7 @@ final class ObjectEditor: StatefulPart {
     /// Sets a value, and mirrors an edit to a to-one relationship at its old and new target.
     ///
     /// A deleted object accepts no edits.
-    func set(_ value: Value, _ slot: Int, of record: ObjectRecord) {
+    func set(_ value: PropertyValue, _ slot: Int, of record: ObjectRecord) {
         guard !record.isGone else { return }
         // Setting the stored value again removes the edit.
         let isBack =
@@ -217,7 +217,7 @@ final class ObjectEditor: StatefulPart {
     }
 
     /// Updates the folded strings derived from a value that was set.
-    private func setFolded(from value: Value, _ source: Int, of record: ObjectRecord) {
+    private func setFolded(from value: PropertyValue, _ source: Int, of record: ObjectRecord) {
         for derivation in record.entity.derivations
         where derivation.kind == .folded && derivation.source == source {
             set(CompiledDerivation.folded(value), derivation.slot, of: record)
@@ -277,7 +277,7 @@ final class ObjectEditor: StatefulPart {
             }
             if let number = connection.nextNumber() {
                 guard let object = insert(entity, number) as? Object else {
-                    preconditionFailure("Objects of \(name) are of the class \(known).")
+                    fatalError("Objects of \(name) are of the class \(known).")
                 }
                 return object
             }

@@ -93,14 +93,14 @@ final class ObjectRecord {
     private var hasEditedValues: Bool { !pending.values.isEmpty || !inFlight.values.isEmpty }
 
     /// Returns the value with all edits, or nil if the row has to be loaded first.
-    func value(_ slot: Int) -> Value? {
+    func value(_ slot: Int) -> PropertyValue? {
         if !hasEditedValues { return committedValue(slot) }
         if let value = pending.values[slot] ?? inFlight.values[slot] { return value }
         return committedValue(slot)
     }
 
     /// Returns the value without edits, or nil if the row has to be loaded first.
-    func committedValue(_ slot: Int) -> Value? {
+    func committedValue(_ slot: Int) -> PropertyValue? {
         if let row { return row.uncheckedValue(slot, in: entity) }
         if let base { return base.record.value(slot) }
         return isFault ? nil : .null
@@ -185,7 +185,7 @@ extension ObjectRecord {
     }
 
     /// Returns the value that the edits are based on, or nil if it is not loaded.
-    func baseValue(_ slot: Int) -> Value? {
+    func baseValue(_ slot: Int) -> PropertyValue? {
         guard let base else { return committedValue(slot) }
         return seen[slot] ?? base.record.committedValue(slot)
     }

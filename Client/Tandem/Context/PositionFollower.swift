@@ -78,7 +78,7 @@ struct PositionFollower: ContextPart {
     func reach(
         _ position: Position, _ timeout: Double, _ calls: DaemonCalls
     ) async throws -> Position {
-        precondition(timeout >= 0, "A timeout must not be negative.")
+        require(timeout >= 0, "A timeout must not be negative.")
         var session = try await connectedSession(calls)
         if !position.isComparable(with: session.position(0)) {
             // The position may belong to a new epoch, which this context learns of from the

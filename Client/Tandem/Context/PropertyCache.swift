@@ -160,7 +160,7 @@ extension CompiledEntity {
     /// Returns the property that the source code names; traps if the entity lacks it.
     func declared(_ name: String) -> CompiledProperty {
         guard let property = property(named: name) else {
-            preconditionFailure("\(self.name) has no property \(name).")
+            fatalError("\(self.name) has no property \(name).")
         }
         return property
     }

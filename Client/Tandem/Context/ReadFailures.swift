@@ -75,7 +75,7 @@ final class ReadFailures: StatefulPart {
 
     /// Records a value that the type of its property can't represent.
     func recordUnknownValue(
-        _ value: Value, _ slot: Int, of record: ObjectRecord, _ type: Any.Type
+        _ value: PropertyValue, _ slot: Int, of record: ObjectRecord, _ type: Any.Type
     ) {
         let error = TandemError(
             .unreadable,

@@ -16,11 +16,12 @@ struct SaveBuilder {
     /// were edited.
     ///
     /// Nil means that all properties are declared.
-    private let declared: Model?
+    private let declared: ManagedObjectModel?
     private let model: CompiledModel
 
     init(
-        model: CompiledModel, policy: MergePolicy, records: [ObjectRecord], declared: Model? = nil
+        model: CompiledModel, policy: MergePolicy, records: [ObjectRecord],
+        declared: ManagedObjectModel? = nil
     ) {
         self.policy = policy
         self.model = model
@@ -188,7 +189,7 @@ struct SaveBuilder {
         }
     }
 
-    private func neutral(_ value: Value) -> Value {
+    private func neutral(_ value: PropertyValue) -> PropertyValue {
         if case .reference(let reference) = value { .reference(neutral(reference)) } else { value }
     }
 

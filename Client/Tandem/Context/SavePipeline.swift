@@ -13,7 +13,7 @@ final class SavePipeline: StatefulPart {
 
     /// Traps unless a save id has a valid length.
     func checkSaveID(_ saveID: [UInt8]) {
-        precondition(
+        require(
             !saveID.isEmpty && saveID.count <= WireLimits.saveIDBytes,
             "A save id must have 1 to \(WireLimits.saveIDBytes) bytes.")
     }

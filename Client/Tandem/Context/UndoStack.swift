@@ -39,7 +39,7 @@ final class UndoStack {
     func begin() { depth += 1 }
 
     func end() {
-        precondition(depth > 0, "An undo group must begin before it ends.")
+        require(depth > 0, "An undo group must begin before it ends.")
         depth -= 1
         if depth == 0 { close() }
     }

@@ -31,7 +31,7 @@ extension ManagedObjectContext {
     /// `deny`, it refuses the save with `deleteDenied` (see ``ManagedObject/validateForDelete()``).
     /// Undo reverts all these effects.
     public func delete(_ object: ManagedObject) {
-        precondition(
+        require(
             object.managedObjectContext === self,
             "\(object.id) belongs to another context; delete it there.")
         checked.editor.delete(object.record)

@@ -138,7 +138,7 @@ extension ManagedObjectContext {
     /// Cost: the daemon reads every matching object.
     public func fetchDictionaries<Object: ManagedObject>(
         _ request: FetchRequest<Object>, _ columns: FetchColumns, at position: Position? = nil
-    ) throws -> [[String: Value]] {
+    ) throws -> [[String: PropertyValue]] {
         let descriptor = try request.descriptor
         return try blocking { try await fetches.values(descriptor, columns, at: position, $0) }
     }
@@ -147,7 +147,7 @@ extension ManagedObjectContext {
     /// name.
     public func fetchDictionaries<Object: ManagedObject>(
         _ request: FetchRequest<Object>, _ columns: FetchColumns, at position: Position? = nil
-    ) async throws -> [[String: Value]] {
+    ) async throws -> [[String: PropertyValue]] {
         let descriptor = try request.descriptor
         return try await cancellable {
             try await fetches.values(descriptor, columns, at: position, $0)

@@ -67,12 +67,12 @@ extension ManagedObjectContext {
     ///
     ///     try context.load(teams, prefetching: ["league", "players.club"])
     ///
-    /// Sends one more request for each step of the longest path, regardless of the number of objects and
-    /// paths. Each request loads the rows of related objects, or members together with their rows.
-    /// Data that is already loaded is not requested. Without prefetching, following a relationship
-    /// from an object for the first time sends a request. Loaded data that is not in use may be
-    /// removed again (`limits.cachedRows`). Throws `unknownProperty` for a key path that contains
-    /// anything but relationships, and the errors of reads.
+    /// Sends one more request for each step of the longest path, regardless of the number of
+    /// objects and paths. Each request loads the rows of related objects, or members together with
+    /// their rows. Data that is already loaded is not requested. Without prefetching, following a
+    /// relationship from an object for the first time sends a request. Loaded data that is not in
+    /// use may be removed again (`limits.cachedRows`). Throws `unknownProperty` for a key path that
+    /// contains anything but relationships, and the errors of reads.
     public func load(
         _ objects: some Sequence<ManagedObject>, prefetching keyPaths: [String] = []
     ) throws {
@@ -114,7 +114,7 @@ extension ManagedObjectContext {
     }
 
     /// Returns a value, or its content if the value refers to content outside the row; blocks.
-    package func withContent(_ value: Value) throws -> Value {
+    package func withContent(_ value: PropertyValue) throws -> PropertyValue {
         switch value {
         case .blob(let blob): .data(try blocking { try await loader.content(of: blob, $0) })
         case .longText(let text):
@@ -178,7 +178,7 @@ extension ManagedObjectContext {
     /// If an earlier read of the object failed, the object is loaded at once, which may block; see
     /// ``faultFailure``.
     public func refresh(_ object: ManagedObject, mergeChanges: Bool) {
-        precondition(
+        require(
             object.managedObjectContext === self,
             "\(object.id) belongs to another context; refresh it there.")
         checked.graph.refresh(object.record, keepsEdits: mergeChanges)

@@ -67,8 +67,8 @@ extension ManagedObjectContext {
                 let entity = model.entity(tagged: conflict.object.tag)
             else { return nil }
             let record = graph.record(conflict.object)
-            func named(_ value: (Int) -> Value?) -> [String: Value] {
-                var result: [String: Value] = [:]
+            func named(_ value: (Int) -> PropertyValue?) -> [String: PropertyValue] {
+                var result: [String: PropertyValue] = [:]
                 for property in entity.properties where !property.isToMany {
                     result[property.name] = value(property.slot)
                 }

@@ -1,5 +1,6 @@
 import DequeModule
 import TandemIO
+import TandemModel
 
 /// The buffer of unread elements of a sequence with one reader.
 ///
@@ -35,7 +36,7 @@ final class Feed<Element: Sendable, Failure: Error>: Sendable {
                         state.end = .success(nil)
                         return end
                     }
-                    precondition(state.reader == nil, "A sequence has one reader.")
+                    require(state.reader == nil, "A sequence has one reader.")
                     state.reader = continuation
                     return nil
                 }

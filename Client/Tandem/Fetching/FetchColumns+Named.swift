@@ -14,7 +14,7 @@ extension FetchColumns {
     /// Returns the values of each row by column name.
     ///
     /// Throws `storage` if a row does not have one value for each column.
-    func named(_ rows: [[Value]]) throws(TandemError) -> [[String: Value]] {
+    func named(_ rows: [[PropertyValue]]) throws(TandemError) -> [[String: PropertyValue]] {
         guard rows.allSatisfy({ $0.count == columns.count }) else {
             throw TandemError.unexpectedAnswer("columns")
         }

@@ -162,7 +162,7 @@ struct FetchOperations: ContextPart {
     func values(
         _ request: FetchDescriptor, _ columns: FetchColumns, at position: Position?,
         _ calls: DaemonCalls
-    ) async throws -> [[String: Value]] {
+    ) async throws -> [[String: PropertyValue]] {
         try columns.check()
         if let position {
             let (answer, _) = try await pastReads.past(

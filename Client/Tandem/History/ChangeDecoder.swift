@@ -148,14 +148,14 @@ struct DecodedValues: Sendable {
 
     /// Returns the value of a property, or nil if the object had no such attribute or to-one
     /// relationship.
-    subscript(name: String) -> Value? {
+    subscript(name: String) -> PropertyValue? {
         guard let slot = names.slot(of: name), !names.entity.properties[slot].isToMany else {
             return nil
         }
         return value(slot)
     }
 
-    private func value(_ slot: Int) -> Value {
+    private func value(_ slot: Int) -> PropertyValue {
         assert(row.modelVersion == names.entity.version, "A row is read under its own model.")
         return replaced.first { $0.slot == slot }?.value
             ?? row.uncheckedValue(slot, in: names.entity)

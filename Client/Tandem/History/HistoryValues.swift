@@ -23,7 +23,7 @@ public struct HistoryValues<Object: ManagedObject>: Sendable {
     ///
     /// The value is `null` if the property had no value; nil if the object had no such property at
     /// that position.
-    public subscript(name: String) -> Value? { decoded[name] }
+    public subscript(name: String) -> PropertyValue? { decoded[name] }
 
     /// Returns the id of a to-one relationship's target, or nil if there was none.
     public func target(of relationship: String) -> ObjectID? {
@@ -62,7 +62,7 @@ public struct HistoryValues<Object: ManagedObject>: Sendable {
         value(name, as: Content.zero.attributeValue.type).flatMap { Content(attribute: $0) }
     }
 
-    private func value(_ name: String, as type: AttributeType?) -> Value? {
+    private func value(_ name: String, as type: AttributeType?) -> PropertyValue? {
         guard let value = decoded[name] else { return nil }
         guard let from = value.type, let type,
             let conversion = ValueConversion(from: from, to: type)
@@ -75,10 +75,10 @@ public struct HistoryValues<Object: ManagedObject>: Sendable {
         do {
             let names = try KeyPathRecorder.path(of: property).names
             if names.count == 1 { return names[0] }
-            preconditionFailure(
+            fatalError(
                 "A change has only properties of its own object, but the key path names \(names).")
         } catch {
-            preconditionFailure("A change cannot be read by this key path: \(error.message).")
+            fatalError("A change cannot be read by this key path: \(error.message).")
         }
     }
 }

@@ -23,7 +23,7 @@ extension AttributeType {
     ///     Attribute("level", AttributeType(of: Level.self))
     public init<Converted: AttributeConvertible>(of type: Converted.Type) {
         guard let found = Converted.zero.attributeValue.type else {
-            preconditionFailure("\(type).zero must not convert to null.")
+            fatalError("\(type).zero must not convert to null.")
         }
         self = found
     }
@@ -31,17 +31,17 @@ extension AttributeType {
     /// Unavailable for objects: a property that refers to objects is a relationship.
     @available(*, unavailable, message: "a relationship needs @Relationship(inverse:)")
     public init<Object: ManagedObject>(of type: Object.Type) {
-        preconditionFailure("A relationship needs @Relationship(inverse:).")
+        fatalError("A relationship needs @Relationship(inverse:).")
     }
 }
 
 extension URL {
     /// This URL as an attribute value.
-    public var attributeValue: Value { .url(absoluteString) }
+    public var attributeValue: PropertyValue { .url(absoluteString) }
 }
 
 extension Managed {
-    /// Creates a wrapper for the property with this name; used by the macro `Model`.
+    /// Creates a wrapper for the property with this name; used by the macro `ManagedObjectModel`.
     ///
     /// The initial value is never evaluated: it is the default of the entity's attribute.
     public init(wrappedValue: @autoclosure () -> Value, declaring name: String) {

@@ -35,7 +35,7 @@ public macro Model(
 /// `TandemModel.Attribute`.
 @attached(peer)
 public macro Attribute(
-    _ options: AttributeOption..., values: [Value]? = nil, min: NumberLimit? = nil,
+    _ options: AttributeOption..., values: [PropertyValue]? = nil, min: NumberLimit? = nil,
     max: NumberLimit? = nil, pattern: String? = nil, derived: Derivation? = nil,
     renamedFrom: String? = nil
 ) = #externalMacro(module: "TandemMacroPlugin", type: "PropertyMacro")
@@ -46,7 +46,7 @@ public macro Attribute(
 ///     @Attribute("zone_name", .indexed, renamedFrom: "region") var zone: String
 @attached(peer)
 public macro Attribute(
-    _ name: String, _ options: AttributeOption..., values: [Value]? = nil,
+    _ name: String, _ options: AttributeOption..., values: [PropertyValue]? = nil,
     min: NumberLimit? = nil, max: NumberLimit? = nil, pattern: String? = nil,
     derived: Derivation? = nil, renamedFrom: String? = nil
 ) = #externalMacro(module: "TandemMacroPlugin", type: "PropertyMacro")

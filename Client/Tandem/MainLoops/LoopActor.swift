@@ -1,3 +1,5 @@
+import TandemModel
+
 /// A global actor whose code runs in the program's own main loop, on the main thread.
 ///
 /// Use it in place of the main actor in a program whose main thread runs the loop of GLib, Qt, SDL
@@ -38,7 +40,7 @@
     public static func assumeIsolated<Result: Sendable>(
         _ operation: @LoopActor () throws -> Result
     ) rethrows -> Result {
-        precondition(
+        require(
             LoopExecutor.main.isCurrent,
             "LoopActor.assumeIsolated must be called on the main thread, where the loop runs.")
         typealias Nonisolated = () throws -> Result

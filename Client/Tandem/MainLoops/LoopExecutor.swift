@@ -36,7 +36,7 @@ public final class LoopExecutor: SerialExecutor {
         do throws(IOError) {
             return LoopExecutor(.mainThread, try WakeUp())
         } catch {
-            preconditionFailure(
+            fatalError(
                 "The main thread's executor needs a file descriptor (\(error)); raise the limit of open files."
             )
         }
@@ -95,7 +95,7 @@ public final class LoopExecutor: SerialExecutor {
     ///         if descriptors[1].revents != 0 { readKey() }
     ///     }
     public func drain() {
-        precondition(
+        require(
             isCurrent, "drain() must be called on the thread of the loop.")
         // Cleared before the jobs are removed, so that a job that is added later signals again.
         wake.clear()
@@ -147,7 +147,7 @@ public final class LoopExecutor: SerialExecutor {
 
     /// Allows callbacks of the loop, outside any task, to enter an actor through `assumeIsolated`.
     public func checkIsolated() {
-        precondition(isCurrent, "The calling thread is not the thread of the loop.")
+        require(isCurrent, "The calling thread is not the thread of the loop.")
     }
 
     /// Returns whether the calling thread is the loop's thread.

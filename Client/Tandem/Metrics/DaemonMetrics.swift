@@ -1,4 +1,4 @@
-package import TandemModel
+import TandemModel
 
 /// The metrics of a daemon, read from its status: families of samples, each with a help text.
 ///

@@ -8,20 +8,20 @@ extension AttributeConvertible where Self: RawRepresentable, RawValue: Attribute
     ///
     /// Returns nil if the attribute is null or has a different type, or if this type has no such
     /// raw value.
-    public init?(attribute value: Value) {
+    public init?(attribute value: PropertyValue) {
         guard let raw = RawValue(attribute: value) else { return nil }
         self.init(rawValue: raw)
     }
 
     /// The raw value as an attribute value.
-    public var attributeValue: Value { rawValue.attributeValue }
+    public var attributeValue: PropertyValue { rawValue.attributeValue }
 }
 
 extension AttributeConvertible
 where Self: RawRepresentable & CaseIterable, RawValue: AttributeConvertible {
     /// The first case: the value of a non-optional property that has no stored value.
     public static var zero: Self {
-        guard let first = allCases.first else { preconditionFailure("\(Self.self) has no case.") }
+        guard let first = allCases.first else { fatalError("\(Self.self) has no case.") }
         return first
     }
 }
@@ -50,7 +50,7 @@ public protocol CodableAttribute: AttributeConvertible, Codable {}
 extension CodableAttribute {
     /// Decodes a value; returns nil if the attribute is null, has a different type, or can't be
     /// decoded.
-    public init?(attribute value: Value) {
+    public init?(attribute value: PropertyValue) {
         guard case .string(let text) = value,
             let decoded = try? JSONDecoder().decode(Self.self, from: Data(text.utf8))
         else { return nil }
@@ -58,13 +58,13 @@ extension CodableAttribute {
     }
 
     /// The value as JSON.
-    public var attributeValue: Value {
+    public var attributeValue: PropertyValue {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         do {
             return .string(String(decoding: try encoder.encode(self), as: UTF8.self))
         } catch {
-            preconditionFailure("\(self) cannot be stored as JSON: \(error)")
+            fatalError("\(self) cannot be stored as JSON: \(error)")
         }
     }
 }

@@ -20,9 +20,9 @@ public protocol AttributeConvertible: ManagedValue, OptionalManagedValue, Predic
     ///
     /// Returns nil if the attribute value is null, has a different type, or can't be represented by
     /// this type.
-    init?(attribute value: Value)
+    init?(attribute value: PropertyValue)
     /// This value as an attribute value.
-    var attributeValue: Value { get }
+    var attributeValue: PropertyValue { get }
     /// The value of a non-optional property that has no stored value.
     static var zero: Self { get }
     /// Reads the attribute of a ``RowReader`` in place, without creating an object.
@@ -69,7 +69,7 @@ extension Bool: AttributeConvertible {
     public static var zero: Bool { false }
 
     /// Creates a value; returns nil if the attribute value is null or has a different type.
-    public init?(attribute value: Value) {
+    public init?(attribute value: PropertyValue) {
         guard case .bool(let value) = value else { return nil }
         self = value
     }
@@ -85,12 +85,12 @@ extension Bool: AttributeConvertible {
     public static func inPlace(_ attribute: RowAttribute) -> Bool?? { attribute.bool() }
 
     /// This value as an attribute value.
-    public var attributeValue: Value { .bool(self) }
+    public var attributeValue: PropertyValue { .bool(self) }
 }
 
 extension Int64: AttributeConvertible {
     /// Creates a value; returns nil if the attribute value is null or has a different type.
-    public init?(attribute value: Value) {
+    public init?(attribute value: PropertyValue) {
         guard case .int(let value) = value else { return nil }
         self = value
     }
@@ -106,12 +106,12 @@ extension Int64: AttributeConvertible {
     public static func inPlace(_ attribute: RowAttribute) -> Int64?? { attribute.int() }
 
     /// This value as an attribute value.
-    public var attributeValue: Value { .int(self) }
+    public var attributeValue: PropertyValue { .int(self) }
 }
 
 extension Int: AttributeConvertible {
     /// Creates a value; returns nil if the attribute value is null or has a different type.
-    public init?(attribute value: Value) {
+    public init?(attribute value: PropertyValue) {
         guard case .int(let value) = value else { return nil }
         self = Int(value)
     }
@@ -129,12 +129,12 @@ extension Int: AttributeConvertible {
     }
 
     /// This value as an attribute value.
-    public var attributeValue: Value { .int(Int64(self)) }
+    public var attributeValue: PropertyValue { .int(Int64(self)) }
 }
 
 extension Double: AttributeConvertible {
     /// Creates a value; returns nil if the attribute value is null or has a different type.
-    public init?(attribute value: Value) {
+    public init?(attribute value: PropertyValue) {
         guard case .double(let value) = value else { return nil }
         self = value
     }
@@ -151,7 +151,7 @@ extension Double: AttributeConvertible {
     public static func inPlace(_ attribute: RowAttribute) -> Double?? { attribute.double() }
 
     /// This value as an attribute value.
-    public var attributeValue: Value { .double(self) }
+    public var attributeValue: PropertyValue { .double(self) }
 }
 
 extension Decimal: AttributeConvertible {
@@ -159,13 +159,13 @@ extension Decimal: AttributeConvertible {
     public static var zero: Decimal { Decimal() }
 
     /// Creates a value; returns nil if the attribute value is null or has a different type.
-    public init?(attribute value: Value) {
+    public init?(attribute value: PropertyValue) {
         guard case .decimal(let value) = value else { return nil }
         self = value
     }
 
     /// This value as an attribute value.
-    public var attributeValue: Value { .decimal(self) }
+    public var attributeValue: PropertyValue { .decimal(self) }
 }
 
 extension String: AttributeConvertible {
@@ -173,7 +173,7 @@ extension String: AttributeConvertible {
     public static var zero: String { "" }
 
     /// Creates a value; returns nil if the attribute value is null or has a different type.
-    public init?(attribute value: Value) {
+    public init?(attribute value: PropertyValue) {
         guard case .string(let value) = value else { return nil }
         self = value
     }
@@ -190,7 +190,7 @@ extension String: AttributeConvertible {
     public static func inPlace(_ attribute: RowAttribute) -> String?? { attribute.text() }
 
     /// This value as an attribute value.
-    public var attributeValue: Value { .string(self) }
+    public var attributeValue: PropertyValue { .string(self) }
 }
 
 extension Date: AttributeConvertible {
@@ -198,7 +198,7 @@ extension Date: AttributeConvertible {
     public static var zero: Date { Date(timeIntervalSince1970: 0) }
 
     /// Creates a value; returns nil if the attribute value is null or has a different type.
-    public init?(attribute value: Value) {
+    public init?(attribute value: PropertyValue) {
         guard case .date(let value) = value else { return nil }
         self = Date(timeIntervalSince1970: value)
     }
@@ -216,7 +216,7 @@ extension Date: AttributeConvertible {
     }
 
     /// This value as an attribute value.
-    public var attributeValue: Value { .date(timeIntervalSince1970) }
+    public var attributeValue: PropertyValue { .date(timeIntervalSince1970) }
 }
 
 extension Data: AttributeConvertible {
@@ -224,13 +224,13 @@ extension Data: AttributeConvertible {
     public static var zero: Data { Data() }
 
     /// Creates a value; returns nil if the attribute value is null or has a different type.
-    public init?(attribute value: Value) {
+    public init?(attribute value: PropertyValue) {
         guard case .data(let value) = value else { return nil }
         self = Data(value)
     }
 
     /// This value as an attribute value.
-    public var attributeValue: Value { .data(Array(self)) }
+    public var attributeValue: PropertyValue { .data(Array(self)) }
 }
 
 extension UUID: AttributeConvertible {
@@ -238,13 +238,13 @@ extension UUID: AttributeConvertible {
     public static var zero: UUID { UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)) }
 
     /// Creates a value; returns nil if the attribute value is null or has a different type.
-    public init?(attribute value: Value) {
+    public init?(attribute value: PropertyValue) {
         guard case .uuid(let value) = value else { return nil }
         self = value
     }
 
     /// This value as an attribute value.
-    public var attributeValue: Value { .uuid(self) }
+    public var attributeValue: PropertyValue { .uuid(self) }
 }
 
 extension URL: OptionalManagedValue {

@@ -166,7 +166,7 @@ private enum Samples: CaseIterable {
     /// Null in all attributes.
     case none
 
-    func value(of type: AttributeType) -> Value? {
+    func value(of type: AttributeType) -> PropertyValue? {
         switch self {
         case .strange: Self.strange(type)
         case .opposite: Self.opposite(type)
@@ -174,7 +174,7 @@ private enum Samples: CaseIterable {
         }
     }
 
-    private static func strange(_ type: AttributeType) -> Value? {
+    private static func strange(_ type: AttributeType) -> PropertyValue? {
         switch type {
         case .bool: .bool(true)
         case .int: .int(0x5461_6e64)
@@ -188,7 +188,7 @@ private enum Samples: CaseIterable {
         }
     }
 
-    private static func opposite(_ type: AttributeType) -> Value? {
+    private static func opposite(_ type: AttributeType) -> PropertyValue? {
         switch type {
         case .bool: .bool(false)
         case .int: .int(-0x6d65_646e)
@@ -245,13 +245,13 @@ private enum TracedObject {
     /// Returns an entity with all properties as attributes, because relationships would need
     /// inverses.
     private static func entity(_ shown: [any ManagedDeclaration]) -> CompiledEntity {
-        let model = Model {
+        let model = ManagedObjectModel {
             Entity("Traced") {
                 for property in shown { Attribute(property.name, property.attributeType ?? .int) }
             }
         }
         guard let entity = try? CompiledModel(model).entity(named: "Traced") else {
-            preconditionFailure("The names of a class's @Managed properties must be identifiers.")
+            fatalError("The names of a class's @Managed properties must be identifiers.")
         }
         return entity
     }

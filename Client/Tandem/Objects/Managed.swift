@@ -19,9 +19,9 @@ public struct Managed<Value: ManagedValue> {
     /// Unavailable outside a subclass of ``ManagedObject``.
     @available(*, unavailable, message: "@Managed must be used in a subclass of ManagedObject")
     public var wrappedValue: Value {
-        get { preconditionFailure("@Managed must be used in a subclass of ManagedObject.") }
+        get { fatalError("@Managed must be used in a subclass of ManagedObject.") }
         // The compiler requires a setter; it can't be called.
-        set { preconditionFailure("@Managed must be used in a subclass of ManagedObject.") }
+        set { fatalError("@Managed must be used in a subclass of ManagedObject.") }
     }
 
     /// Reads and writes the property of the enclosing object.

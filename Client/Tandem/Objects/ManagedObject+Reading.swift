@@ -42,7 +42,7 @@ extension ManagedObject {
 
     /// Returns the value of an attribute, or null if it has none.
     @usableFromInline
-    func value(_ name: ManagedName) -> Value { self[property(name)] }
+    func value(_ name: ManagedName) -> PropertyValue { self[property(name)] }
 
     /// Reads a property from the row in place.
     ///
@@ -58,7 +58,7 @@ extension ManagedObject {
     }
 
     /// Returns the value of a property in the row, or nil if the value can't be read in place.
-    func inPlaceValue(_ name: ManagedName) -> Value? {
+    func inPlaceValue(_ name: ManagedName) -> PropertyValue? {
         guard let entry = properties.entry(name, in: record.entity) else { return nil }
         access(entry.slot)
         return record.withCleanRow { $0.value(entry.slot, in: record.entity) }

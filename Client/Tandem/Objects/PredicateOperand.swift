@@ -57,7 +57,7 @@ extension QueryExpression {
         case .object(let id): self = .object(id)
         case .list(let elements): self = .list(elements.map { QueryExpression($0) })
         case .keyPath(let text):
-            preconditionFailure(
+            fatalError(
                 "A predicate operand must be a value, an object or a list, not the key path \(text)."
             )
         }
@@ -75,7 +75,7 @@ enum AnyOperand {
             guard let wrapped = optional.wrappedOperand else { return .constant(.null) }
             return expression(of: wrapped)
         case let operand as any PredicateOperand: return operand.expression
-        case let value as Value: return .constant(value)
+        case let value as PropertyValue: return .constant(value)
         case let number as any BinaryInteger:
             return Int64(exactly: number).map { .constant(.int($0)) }
         case let number as Float: return .constant(.double(Double(number)))

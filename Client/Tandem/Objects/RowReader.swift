@@ -49,7 +49,7 @@ public struct RowReader<Object: ManagedObject> {
     /// It is released like any other object if it is not retained.
     public var object: Object {
         guard let object = source.object as? Object else {
-            preconditionFailure("\(id) is not of the class \(Object.self).")
+            fatalError("\(id) is not of the class \(Object.self).")
         }
         return object
     }
@@ -166,7 +166,7 @@ extension RowReader {
     @usableFromInline
     func read<Content: AttributeConvertible>(_ attribute: KeyPath<Object, Content>) -> Content {
         guard let end = end(of: attribute) else {
-            preconditionFailure(
+            fatalError(
                 "\(attribute) of \(id) passes a relationship without a target; use an optional path."
             )
         }
@@ -216,12 +216,12 @@ extension RowReader {
         do {
             return source.end(of: keyPath, try KeyPathRecorder.path(of: keyPath))
         } catch {
-            preconditionFailure("A row cannot be read by this key path: \(error.message).")
+            fatalError("A row cannot be read by this key path: \(error.message).")
         }
     }
 }
 
-extension Value {
+extension PropertyValue {
     fileprivate var url: URL? {
         guard case .url(let text) = self else { return nil }
         return URL(string: text)

@@ -81,7 +81,7 @@ enum RowSource {
     /// Reads an attribute's value from the row in place.
     ///
     /// Returns nil if that is not possible; this includes content stored outside the row.
-    func value(_ name: ManagedName) -> Value? {
+    func value(_ name: ManagedName) -> PropertyValue? {
         let value =
             switch self {
             case .row(let answer, let index): answer.value(index, name)
@@ -125,7 +125,7 @@ enum RowSource {
     /// Returns nil if a relationship on the path has no target.
     func end(of keyPath: AnyKeyPath, _ path: KeyPathRecorder.Path) -> End? {
         guard let last = path.names.last else {
-            preconditionFailure("\(keyPath) names no property of \(type).")
+            fatalError("\(keyPath) names no property of \(type).")
         }
         var source = current
         for name in path.names.dropLast() {
@@ -175,7 +175,7 @@ public struct RowAttribute {
     init(_ source: RowSource, _ name: ManagedName) { (self.source, self.name) = (source, name) }
 
     /// Converts the value; returns nil if the value has to be read through the object.
-    func converted<Content>(_ convert: (Value) -> Content?) -> Content?? {
+    func converted<Content>(_ convert: (PropertyValue) -> Content?) -> Content?? {
         guard let value = source.value(name) else { return nil }
         if value.isNull { return .some(nil) }
         return convert(value).map { .some($0) }

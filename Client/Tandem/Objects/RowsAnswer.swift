@@ -160,11 +160,12 @@ final class RowsAnswer {
     }
 
     /// Returns a property's value from a row; nil if it can't be read in place.
-    func value(_ index: Int, _ name: ManagedName) -> Value? {
+    func value(_ index: Int, _ name: ManagedName) -> PropertyValue? {
         objects.withRow(at: index) { reference, _, row in value(reference, row, name) }
     }
 
-    func value(_ reference: ObjectReference, _ row: RowView?, _ name: ManagedName) -> Value? {
+    func value(_ reference: ObjectReference, _ row: RowView?, _ name: ManagedName) -> PropertyValue?
+    {
         withRow(reference, row, name) { row, entry, entity in row.value(entry.slot, in: entity) }
     }
 

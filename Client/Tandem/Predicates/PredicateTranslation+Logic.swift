@@ -92,7 +92,7 @@ extension PredicateTranslation {
 
     /// Returns the comparison of a condition with true, false or nil.
     private static func compare(
-        _ part: Translation, _ op: Comparison.Operator, _ wanted: Value, _ node: Any
+        _ part: Translation, _ op: Comparison.Operator, _ wanted: PropertyValue, _ node: Any
     ) throws(TandemError) -> PredicateTree {
         guard op == .equal || op == .notEqual else { throw unknown(node) }
         switch (part, wanted) {

@@ -64,7 +64,7 @@ extension FetchedResultsController {
     ///   row has a value; nil if the property is not summed.
     ///
     /// Cost: O(rows of the section) after a change, then O(1) until the next change.
-    public func sum(of property: String, inSection section: Int? = nil) -> Value? {
+    public func sum(of property: String, inSection section: Int? = nil) -> PropertyValue? {
         follower.list.sum(of: property, inSection: section)
     }
 

@@ -255,7 +255,7 @@ public final class FetchedResultsController<Object: ManagedObject> {
     ///
     /// Traps if the index path is outside the list; before ``performFetch()``, the list is empty.
     public func object(at path: ResultsIndexPath) -> Object {
-        precondition(
+        require(
             follower.plan != nil, "The list is empty, because performFetch() was not called.")
         return object(at: path, of: visible)
     }
@@ -272,7 +272,7 @@ public final class FetchedResultsController<Object: ManagedObject> {
 
     private func typed(_ object: ManagedObject) -> Object {
         guard let object = object as? Object else {
-            preconditionFailure(
+            fatalError(
                 "\(object.id) has the class \(type(of: object)), not \(Object.self).")
         }
         return object

@@ -35,7 +35,7 @@ final class FollowedList {
 
     private var stored: StoredRows { StoredRows(overlay: overlay, rows: rows) }
 
-    func sum(of property: String, inSection section: Int?) -> Value? {
+    func sum(of property: String, inSection section: Int?) -> PropertyValue? {
         sums?.sum(property, section, of: shown.visible)
     }
 

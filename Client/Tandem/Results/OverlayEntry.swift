@@ -82,7 +82,7 @@ struct OverlayStep {
     }
 
     /// Returns the stored value from before the merge, or nil if it is not known.
-    private func stored(_ record: ObjectRecord, _ slot: Int) -> Value? {
+    private func stored(_ record: ObjectRecord, _ slot: Int) -> PropertyValue? {
         if let change, change.changed.contains(slot) {
             return change.before.first { $0.slot == slot }?.value
         }
@@ -149,10 +149,10 @@ private struct Links {
     }
 }
 
-extension Value {
+extension PropertyValue {
     /// Returns whether two values stand for the same content: a long value is complete in an edit,
     /// but stored as a hash.
-    fileprivate func isSame(as other: Value) -> Bool {
+    fileprivate func isSame(as other: PropertyValue) -> Bool {
         switch (self, other) {
         case (.string(let text), .longText(let stored)):
             text.utf8.count == stored.length && stored.blob.isReference(to: Array(text.utf8))

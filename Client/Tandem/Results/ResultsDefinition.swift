@@ -40,7 +40,7 @@ struct ResultsDefinition<SectionIdentifier: Hashable, Element> {
         ResultsDefinition(
             entity: nil, naming: naming, isValue: true, register: { _ in }, check: { _ in },
             makeElement: {
-                preconditionFailure("\($0.id) is not an element of a list of literal values.")
+                fatalError("\($0.id) is not an element of a list of literal values.")
             })
     }
 
@@ -54,7 +54,7 @@ struct ResultsDefinition<SectionIdentifier: Hashable, Element> {
             check: { try $0.checkClass(type) },
             makeElement: { object in
                 guard let element = object as? Object else {
-                    preconditionFailure("\(object.id) is not of the entity \(Object.entity.name).")
+                    fatalError("\(object.id) is not of the entity \(Object.entity.name).")
                 }
                 return make(element)
             })

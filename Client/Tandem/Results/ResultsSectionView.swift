@@ -1,3 +1,5 @@
+import TandemModel
+
 /// One section of a list: its identifier, its offset, and its elements.
 ///
 /// A section is a snapshot of the list at the time when ``SectionedFetchResults/sections`` was
@@ -27,7 +29,7 @@ public struct ResultsSectionView<SectionIdentifier: Hashable, Element>: RandomAc
 
     /// Returns an element of the section; an index out of range traps.
     public subscript(position: Int) -> Element {
-        precondition(
+        require(
             position >= 0 && position < range.count,
             "There is no element \(position) in a section of \(range.count) elements.")
         results.access()

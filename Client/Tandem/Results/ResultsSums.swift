@@ -10,8 +10,8 @@ import TandemResults
 struct ResultsSums {
     /// The summed attributes.
     let properties: [CompiledProperty]
-    private var values: [ObjectNumber: [Value]] = [:]
-    private var cachedSums: [SumKey: Value] = [:]
+    private var values: [ObjectNumber: [PropertyValue]] = [:]
+    private var cachedSums: [SumKey: PropertyValue] = [:]
 
     private struct SumKey: Hashable {
         var property: Int
@@ -79,7 +79,7 @@ struct ResultsSums {
 
     /// Returns the sum over a section, or over the whole list; null if no row has a value, nil if
     /// the attribute is not summed.
-    mutating func sum(_ name: String, _ section: Int?, of list: SectionedList) -> Value? {
+    mutating func sum(_ name: String, _ section: Int?, of list: SectionedList) -> PropertyValue? {
         guard let property = properties.firstIndex(where: { $0.name == name }) else { return nil }
         let key = SumKey(property: property, section: section)
         if let known = cachedSums[key] { return known }
@@ -91,7 +91,7 @@ struct ResultsSums {
     }
 
     /// Returns the sum of numbers of one type; integers that overflow are added as floating point.
-    static func sum(of values: [Value]) -> Value {
+    static func sum(of values: [PropertyValue]) -> PropertyValue {
         var (integer, double, decimal) = (Int64?.none, Double?.none, Decimal?.none)
         for value in values {
             switch value {
@@ -109,7 +109,7 @@ struct ResultsSums {
     }
 }
 
-extension Value {
+extension PropertyValue {
     /// The floating-point value of an integer; zero for any other value.
     fileprivate var approximate: Double {
         if case .int(let number) = self { Double(number) } else { 0 }

@@ -11,7 +11,7 @@ extension SectionedFetchResults {
         case (.store(let controller), let list?):
             let object = controller.object(at: list.path(atOffset: offset), of: list)
             return reading { definition.makeElement(object) }
-        default: preconditionFailure("The list is empty.")
+        default: fatalError("The list is empty.")
         }
     }
 

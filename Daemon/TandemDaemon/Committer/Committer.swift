@@ -228,7 +228,7 @@ final class Committer {
     ///
     /// Throws the errors of ``install(_:declared:by:)``, and ``TandemError`` with the list of
     /// differences if the change requires a migration.
-    func install(_ model: Model, by principal: Principal) throws {
+    func install(_ model: ManagedObjectModel, by principal: Principal) throws {
         try flush()
         guard case .installs(let compiled) = try ModelChange.plan(whole: model, store: store)
         else { return }

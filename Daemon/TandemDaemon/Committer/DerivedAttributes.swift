@@ -25,7 +25,7 @@ struct DerivedAttributes {
     /// Returns the value after the save, or nil if it does not change.
     private func value(
         _ derivation: CompiledDerivation, of working: PlanningObject
-    ) throws -> Value? {
+    ) throws -> PropertyValue? {
         switch derivation.kind {
         case .count: return try count(derivation, of: working)
         case .folded:
@@ -40,7 +40,7 @@ struct DerivedAttributes {
 
     private func count(
         _ derivation: CompiledDerivation, of working: PlanningObject
-    ) throws -> Value? {
+    ) throws -> PropertyValue? {
         guard let delta = working.delta(derivation.source), !delta.isEmpty else { return nil }
         if case .int(let before) = working.value(derivation.slot) {
             return .int(before + Int64(delta.added.count - delta.removed.count))

@@ -113,7 +113,7 @@ private struct StaleFoldingScan {
     }
 
     /// Adds the content of a long text to `blobs`, unless the store has it.
-    private mutating func keep(_ value: Value) throws {
+    private mutating func keep(_ value: PropertyValue) throws {
         guard case .string(let text) = value, let blob = value.inRow.outside,
             try !store.hasContent(of: blob), !blobs.contains(where: { $0.reference == blob })
         else { return }

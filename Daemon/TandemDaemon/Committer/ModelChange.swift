@@ -24,7 +24,7 @@ enum ModelChange {
     /// Throws `usage` for an invalid model, and `schemaMismatch` with every difference that is not
     /// an addition or a relaxed rule.
     static func plan(
-        declared: Model, hash: StableHash, store: Store
+        declared: ManagedObjectModel, hash: StableHash, store: Store
     ) throws -> Outcome {
         guard let current = store.model else { return .installs(try compiled(declared, store)) }
         if current.hash == hash { return .serves }
@@ -57,7 +57,7 @@ enum ModelChange {
     ///
     /// Throws `usage` for an invalid model, and `schemaMismatch` with every difference that is not
     /// an addition.
-    static func plan(whole model: Model, store: Store) throws -> Outcome {
+    static func plan(whole model: ManagedObjectModel, store: Store) throws -> Outcome {
         if store.model?.hash == model.hash { return .serves }
         let compiled = try compiled(model, store)
         guard store.model != nil, try !store.isEmpty else { return .installs(compiled) }
@@ -70,7 +70,9 @@ enum ModelChange {
     /// objects.
     ///
     /// Throws `usage` for an invalid model.
-    static func preview(_ model: Model, store: Store) throws -> (Outcome, MigrationReport) {
+    static func preview(_ model: ManagedObjectModel, store: Store) throws -> (
+        Outcome, MigrationReport
+    ) {
         let compiled = try compiled(model, store)
         if store.model?.hash == model.hash { return (.serves, MigrationReport()) }
         return (.installs(compiled), try store.preview(of: compiled))
@@ -99,7 +101,9 @@ enum ModelChange {
 
     // MARK: Pieces
 
-    private static func compiled(_ model: Model, _ store: Store) throws -> CompiledModel {
+    private static func compiled(_ model: ManagedObjectModel, _ store: Store) throws
+        -> CompiledModel
+    {
         do {
             return try CompiledModel(model, replacing: store.model)
         } catch {
@@ -109,7 +113,7 @@ enum ModelChange {
 
     /// Returns the differences between a model and the store's, or none if the store has no model.
     static func differences(
-        to model: Model, _ store: Store
+        to model: ManagedObjectModel, _ store: Store
     ) throws(StoreError) -> [ModelDifference] {
         guard let current = store.model else { return [] }
         return try current.model.differences(to: model) { (name) throws(StoreError) -> Bool in

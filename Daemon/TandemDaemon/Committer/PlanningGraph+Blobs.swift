@@ -8,8 +8,8 @@ extension PlanningGraph {
     /// Throws `validation` for a reference whose content is neither in the request nor in the
     /// store.
     func inRow(
-        _ value: Value, _ object: ObjectReference, _ slot: Int, _ entity: CompiledEntity
-    ) throws -> Value {
+        _ value: PropertyValue, _ object: ObjectReference, _ slot: Int, _ entity: CompiledEntity
+    ) throws -> PropertyValue {
         switch value {
         case .data(let content) where content.count > BlobReference.inlineLimit:
             // The validator rejects values over the limit, so hashing them would be wasted.

@@ -77,7 +77,7 @@ final class PlanningGraph {
 
     // MARK: Values
 
-    func set(_ working: PlanningObject, _ slot: Int, _ value: Value) throws {
+    func set(_ working: PlanningObject, _ slot: Int, _ value: PropertyValue) throws {
         let entity = working.entity
         if entity.derived.contains(slot),
             let refusal = TandemError.derived(

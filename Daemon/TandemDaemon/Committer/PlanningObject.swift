@@ -17,7 +17,7 @@ final class PlanningObject {
     /// The other edits, in the order of the first write of each slot.
     private var edits: [SlotValue] = []
     /// All values of an inserted object, by slot; empty for any other.
-    private var values: [Value]
+    private var values: [PropertyValue]
     /// The slots that were written.
     private(set) var written = PropertyMask()
     /// The slots whose last written value is not null.
@@ -46,7 +46,7 @@ final class PlanningObject {
     var isInserted: Bool { stored == nil }
 
     /// Returns the value of a slot after the operations planned so far.
-    func value(_ slot: Int) -> Value {
+    func value(_ slot: Int) -> PropertyValue {
         if stored == nil { return values[slot] }
         if !edits.isEmpty, let edit = edits.first(where: { $0.slot == slot }) { return edit.value }
         return (patch?.row ?? stored?.row)?.uncheckedValue(slot, in: entity) ?? .null
@@ -59,7 +59,7 @@ final class PlanningObject {
             : links.isEmpty ? written : written.union(PropertyMask(links.lazy.map(\.slot)))
     }
 
-    func set(_ slot: Int, _ value: Value) {
+    func set(_ slot: Int, _ value: PropertyValue) {
         assert(
             stored != nil || values.count == entity.properties.count,
             "An inserted object has a value for each property.")
@@ -80,7 +80,7 @@ final class PlanningObject {
     }
 
     /// Writes a fixed-width value into the copied row; returns false for any other value.
-    private func patches(_ slot: Int, _ value: Value) -> Bool {
+    private func patches(_ slot: Int, _ value: PropertyValue) -> Bool {
         guard let stored, entity.isFixed(slot) else { return false }
         if patch == nil { patch = RowPatch(stored.row, version: version) }
         patch?.set(value, slot, in: entity)

@@ -287,7 +287,7 @@ struct ReferenceMapping {
         replacements.isEmpty ? object : replacements[object.number] ?? object
     }
 
-    subscript(value: Value) -> Value {
+    subscript(value: PropertyValue) -> PropertyValue {
         guard !replacements.isEmpty, let reference = value.reference else { return value }
         return .reference(self[reference])
     }

@@ -87,7 +87,7 @@ struct SaveValidator {
     }
 
     /// Returns the problem of a text or data value longer than the daemon's limit.
-    private func tooLong(_ value: Value) -> String? {
+    private func tooLong(_ value: PropertyValue) -> String? {
         guard let bytes = bytes(value) else { return nil }
         let limit = limit(value)
         guard bytes > limits[limit] else { return nil }
@@ -96,7 +96,7 @@ struct SaveValidator {
             "the value has \(bytes) bytes, above the maximum of \(limits[limit]) (limits.\(limit.rawValue))"
     }
 
-    private func bytes(_ value: Value) -> Int? {
+    private func bytes(_ value: PropertyValue) -> Int? {
         switch value {
         case .string(let text), .url(let text): text.utf8.count
         case .data(let bytes): bytes.count
@@ -108,7 +108,7 @@ struct SaveValidator {
 
     /// Returns the size limit of a value; URLs have a limit of their own because they stay in the
     /// row.
-    private func limit(_ value: Value) -> Limit {
+    private func limit(_ value: PropertyValue) -> Limit {
         if case .url = value { .attributeBytes } else { .blobBytes }
     }
 }

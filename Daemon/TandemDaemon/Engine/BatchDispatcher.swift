@@ -175,7 +175,7 @@ extension DaemonMessage {
     }
 }
 
-extension Value {
+extension PropertyValue {
     /// Whether the value is too long to be stored in a row.
     fileprivate var isLong: Bool {
         switch self {

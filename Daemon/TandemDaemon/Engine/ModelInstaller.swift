@@ -11,7 +11,7 @@ final class ModelInstaller {
     private let admission: Admission
     private let notifier: ServiceNotifier
     /// Models that sessions declare and that differ from the store's model, by hash.
-    private var declared: [StableHash: Model] = [:]
+    private var declared: [StableHash: ManagedObjectModel] = [:]
 
     /// A model change that is durable.
     struct Change {
@@ -26,9 +26,9 @@ final class ModelInstaller {
     }
 
     /// Parses the JSON form of a model; throws `usage` if the text is invalid.
-    func parsed(_ text: String) throws(TandemError) -> Model {
+    func parsed(_ text: String) throws(TandemError) -> ManagedObjectModel {
         do {
-            return try Model(parsing: text)
+            return try ManagedObjectModel(parsing: text)
         } catch {
             throw TandemError(.usage, error.description)
         }
@@ -49,7 +49,7 @@ final class ModelInstaller {
 
     /// Applies, previews or migrates to a whole model.
     func carryOut(
-        _ purpose: SchemaRequest.Purpose, _ model: Model, _ session: Session
+        _ purpose: SchemaRequest.Purpose, _ model: ManagedObjectModel, _ session: Session
     ) throws -> (change: Change?, report: MigrationReport?) {
         assert(!committer.hasPending, "Saves are flushed before a model change is planned.")
         switch purpose {
@@ -64,14 +64,16 @@ final class ModelInstaller {
         }
     }
 
-    private func preview(_ model: Model) throws -> (ModelChange.Outcome, MigrationReport) {
+    private func preview(_ model: ManagedObjectModel) throws -> (
+        ModelChange.Outcome, MigrationReport
+    ) {
         try notifier.patiently { try ModelChange.preview(model, store: committer.store) }
     }
 
     // MARK: Declared models
 
     /// Records the model that an app declares in its hello; returns it unless the store has it.
-    func declare(_ text: String, _ session: Session) throws(TandemError) -> Model? {
+    func declare(_ text: String, _ session: Session) throws(TandemError) -> ManagedObjectModel? {
         let hash = StableHash(Array(text.utf8))
         // Most apps declare the store's own model, which need not be parsed.
         if committer.store.model?.hash == hash {
@@ -85,7 +87,7 @@ final class ModelInstaller {
     }
 
     /// Installs a declared model's additions to the store's model, if there are any.
-    func install(declared model: Model, of session: Session) throws -> Change? {
+    func install(declared model: ManagedObjectModel, of session: Session) throws -> Change? {
         assert(!committer.hasPending, "Saves are flushed before a model change is planned.")
         let outcome = try ModelChange.plan(
             declared: model, hash: model.hash, store: committer.store)
@@ -99,7 +101,7 @@ final class ModelInstaller {
     ///
     /// At most ``DaemonLimits/declaredModels`` models are kept. A session whose model is not kept
     /// learns only at its next hello that the model is outdated.
-    private func keep(_ model: Model, _ hash: StableHash) {
+    private func keep(_ model: ManagedObjectModel, _ hash: StableHash) {
         if declared.count >= DaemonLimits.declaredModels {
             let used = Set(admission.sessions.values.compactMap(\.client.declaredHash))
             declared = declared.filter { used.contains($0.key) }

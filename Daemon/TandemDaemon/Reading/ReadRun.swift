@@ -132,7 +132,7 @@ struct ReadRun {
     /// Returns the rows of column values, computed from the objects found.
     private func values(
         _ fetch: Fetch, _ objects: StoredObjects
-    ) throws -> [[Value]] {
+    ) throws -> [[PropertyValue]] {
         guard let wanted = fetch.columns else { return [] }
         let columns = try CompiledColumns(wanted, of: fetch.request, in: model)
         let budget = budget()

@@ -155,7 +155,8 @@ extension JSON: CustomStringConvertible {
 
     /// Returns the text of a number, or `null` for infinities and NaN, which JSON lacks.
     ///
-    /// Browsers also write `null`. ``Value/json`` writes the names of these numbers instead.
+    /// Browsers also write `null`. ``PropertyValue/json`` writes the names of these numbers
+    /// instead.
     package static func number(_ value: Double) -> String {
         guard value.isFinite else { return "null" }
         return value.description

@@ -95,7 +95,7 @@ package struct RowMigration: Sendable {
     }
 
     /// Returns the values of a row under the new model.
-    package func values(of row: Row) -> [Value] {
+    package func values(of row: Row) -> [PropertyValue] {
         new.properties.map { property in
             guard let source = sources[property.slot] else { return new.defaults[property.slot] }
             var value = row.uncheckedValue(source.slot, in: old)

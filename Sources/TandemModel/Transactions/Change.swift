@@ -101,7 +101,7 @@ extension Change {
         var values: [SlotValue] = []
         for _ in 0..<(try reader.count(itemBytes: 2)) {
             let slot = try slot(from: &reader)
-            values.append(SlotValue(slot: slot, value: try Value(from: &reader)))
+            values.append(SlotValue(slot: slot, value: try PropertyValue(from: &reader)))
         }
         return values
     }

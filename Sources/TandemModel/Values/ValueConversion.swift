@@ -43,7 +43,7 @@ package struct ValueConversion: Hashable, Sendable {
     }
 
     /// Returns the value in the other type; null if it can't be converted.
-    package func callAsFunction(_ value: Value) -> Value {
+    package func callAsFunction(_ value: PropertyValue) -> PropertyValue {
         switch value {
         case .null, .data, .blob, .longText, .reference: .null
         case .string(let text): read(text)
@@ -57,18 +57,18 @@ package struct ValueConversion: Hashable, Sendable {
         }
     }
 
-    private func printed(_ text: String) -> Value { to == .string ? .string(text) : .null }
+    private func printed(_ text: String) -> PropertyValue { to == .string ? .string(text) : .null }
 
-    private func read(_ text: String) -> Value {
+    private func read(_ text: String) -> PropertyValue {
         switch to {
         case .int: Int64(text).map { .int($0) } ?? .null
         case .double: Double(text).flatMap { $0.isNaN ? nil : .double($0) } ?? .null
         case .bool: text == "true" ? .bool(true) : text == "false" ? .bool(false) : .null
-        default: Value(json: .string(text), type: to) ?? .null
+        default: PropertyValue(json: .string(text), type: to) ?? .null
         }
     }
 
-    private func converted(_ number: Int64) -> Value {
+    private func converted(_ number: Int64) -> PropertyValue {
         switch to {
         case .bool: number == 0 || number == 1 ? .bool(number == 1) : .null
         case .double: .double(Double(number))
@@ -78,7 +78,7 @@ package struct ValueConversion: Hashable, Sendable {
         }
     }
 
-    private func converted(_ number: Double) -> Value {
+    private func converted(_ number: Double) -> PropertyValue {
         switch to {
         case .int: Int64(exactly: number).map { .int($0) } ?? .null
         case .date: number.isFinite ? .date(number) : .null
@@ -89,7 +89,7 @@ package struct ValueConversion: Hashable, Sendable {
         }
     }
 
-    private func converted(_ number: Decimal) -> Value {
+    private func converted(_ number: Decimal) -> PropertyValue {
         switch to {
         case .int: Int64(number.description).map { .int($0) } ?? .null
         case .double: Double(number.description).map { .double($0) } ?? .null
@@ -97,16 +97,16 @@ package struct ValueConversion: Hashable, Sendable {
         }
     }
 
-    private func converted(date seconds: Double) -> Value {
+    private func converted(date seconds: Double) -> PropertyValue {
         switch to {
         case .double: .double(seconds)
         case .int: Int64(exactly: seconds).map { .int($0) } ?? .null
-        default: printed(Value.isoText(seconds))
+        default: printed(PropertyValue.isoText(seconds))
         }
     }
 }
 
-extension Value {
+extension PropertyValue {
     /// Returns a date as ISO 8601 in UTC, with milliseconds if it is not a whole second.
     fileprivate static func isoText(_ seconds: Double) -> String {
         let isWhole = seconds.rounded() == seconds

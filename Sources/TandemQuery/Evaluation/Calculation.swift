@@ -4,7 +4,7 @@ import TandemModel
 /// Arithmetic on values: integer for two integers, decimal if both are integers or decimals, and
 /// otherwise double.
 enum Calculation {
-    static func apply(_ op: Arithmetic, _ a: Value, _ b: Value) -> Value {
+    static func apply(_ op: Arithmetic, _ a: PropertyValue, _ b: PropertyValue) -> PropertyValue {
         switch (a, b) {
         case (.int(let a), .int(let b)): return apply(op, a, b)
         case (.decimal(let a), .decimal(let b)): return apply(op, a, b)
@@ -16,7 +16,7 @@ enum Calculation {
         }
     }
 
-    private static func apply(_ op: Arithmetic, _ a: Int64, _ b: Int64) -> Value {
+    private static func apply(_ op: Arithmetic, _ a: Int64, _ b: Int64) -> PropertyValue {
         if op == .divide, b == 0 { return .null }
         let (result, overflow) =
             switch op {
@@ -28,7 +28,7 @@ enum Calculation {
         return overflow ? apply(op, Double(a), Double(b)) : .int(result)
     }
 
-    private static func apply(_ op: Arithmetic, _ a: Decimal, _ b: Decimal) -> Value {
+    private static func apply(_ op: Arithmetic, _ a: Decimal, _ b: Decimal) -> PropertyValue {
         if op == .divide, b == 0 { return .null }
         // Foundation adds the exponents as eight-bit integers, and traps if the sum overflows.
         if op == .multiply, !(-128...127).contains(a.exponent + b.exponent) { return .null }
@@ -42,7 +42,7 @@ enum Calculation {
         return result.isFinite ? .decimal(result) : .null
     }
 
-    private static func apply(_ op: Arithmetic, _ a: Double, _ b: Double) -> Value {
+    private static func apply(_ op: Arithmetic, _ a: Double, _ b: Double) -> PropertyValue {
         let result =
             switch op {
             case .add: a + b
@@ -54,7 +54,7 @@ enum Calculation {
     }
 
     /// Returns the number as a double, and a date as its seconds.
-    private static func double(_ value: Value) -> Double? {
+    private static func double(_ value: PropertyValue) -> Double? {
         switch value {
         case .int(let value): Double(value)
         case .double(let value), .date(let value): value
@@ -65,7 +65,7 @@ enum Calculation {
 
     // MARK: Aggregates
 
-    static func aggregate(_ aggregate: Aggregate, _ values: [Value]) -> Value {
+    static func aggregate(_ aggregate: Aggregate, _ values: [PropertyValue]) -> PropertyValue {
         let values = values.filter { !$0.isNull }
         switch aggregate {
         case .count: return .int(Int64(values.count))
@@ -85,7 +85,7 @@ enum Calculation {
     }
 
     /// Adds the values in sorted order, so that rounding does not depend on the order of members.
-    private static func sum(_ values: [Value]) -> Value {
+    private static func sum(_ values: [PropertyValue]) -> PropertyValue {
         let sorted = values.sorted { (ValueOrder.compare($0, $1) ?? 0) < 0 }
         return sorted.reduce(.int(0)) { apply(.add, $0, $1) }
     }

@@ -26,10 +26,10 @@ package struct ColumnFold {
 
     /// The value of a column while objects are added.
     fileprivate enum Cell {
-        case value(Value)
+        case value(PropertyValue)
         case count(Int64)
-        case extreme(Aggregate, Value)
-        case numbers(Aggregate, [Value])
+        case extreme(Aggregate, PropertyValue)
+        case numbers(Aggregate, [PropertyValue])
     }
 
     /// Creates an empty fold.
@@ -43,7 +43,7 @@ package struct ColumnFold {
     }
 
     /// Adds an object, given the values of its key paths.
-    package mutating func add(_ values: [Value]) {
+    package mutating func add(_ values: [PropertyValue]) {
         if columns.columns.isGrouped { return addToGroup(values) }
         let row = columns.valueIndexes.map { place in place.map { values[$0] } ?? .null }
         if columns.columns.isDistinct {
@@ -60,8 +60,8 @@ package struct ColumnFold {
     /// `check` periodically, and throws its errors.
     package func rows<R: GraphReader & ~Copyable, Failure>(
         _ reader: borrowing R, _ check: () throws(Failure) -> Void
-    ) throws(Failure) -> [[Value]]? {
-        var rows: [[Value]]
+    ) throws(Failure) -> [[PropertyValue]]? {
+        var rows: [[PropertyValue]]
         if columns.columns.isGrouped {
             rows = []
             for (number, group) in try ordered(check).enumerated() {
@@ -88,7 +88,7 @@ package struct ColumnFold {
     /// The number of groups evaluated between two checks.
     private static var groupsBetweenChecks: Int { 1_024 }
 
-    private mutating func addToGroup(_ values: [Value]) {
+    private mutating func addToGroup(_ values: [PropertyValue]) {
         let key = Self.key(columns.groupIndexes.map { values[$0] })
         let place = known[key] ?? groups.count
         if place == groups.count {
@@ -96,13 +96,13 @@ package struct ColumnFold {
             bytes += key.count + Self.size(of: values)
             groups.append(Group(key: key, cells: begin(values)))
         }
-        bytes += columns.summed * MemoryLayout<Value>.stride
+        bytes += columns.summed * MemoryLayout<PropertyValue>.stride
         for (index, at) in columns.valueIndexes.enumerated() {
             groups[place].cells[index].add(at.map { values[$0] })
         }
     }
 
-    private func begin(_ values: [Value]?) -> [Cell] {
+    private func begin(_ values: [PropertyValue]?) -> [Cell] {
         zip(columns.columns.columns, columns.valueIndexes).map { column, place in
             switch column.aggregate {
             case nil: .value(place.flatMap { values?[$0] } ?? .null)
@@ -136,19 +136,19 @@ package struct ColumnFold {
         groups.contains { if case .double = $0.cells[column].whole { true } else { false } }
     }
 
-    private static func size(of row: [Value]) -> Int {
-        row.reduce(0) { $0 + MemoryLayout<Value>.stride + $1.contentBytes }
+    private static func size(of row: [PropertyValue]) -> Int {
+        row.reduce(0) { $0 + MemoryLayout<PropertyValue>.stride + $1.contentBytes }
     }
 
     // MARK: Equality
 
-    private static func key(_ values: [Value]) -> [UInt8] {
+    private static func key(_ values: [PropertyValue]) -> [UInt8] {
         var encoder = KeyEncoder()
         for value in values { encoder.append(value) }
         return encoder.bytes
     }
 
-    private static func distinct(_ rows: [[Value]]) -> [[Value]] {
+    private static func distinct(_ rows: [[PropertyValue]]) -> [[PropertyValue]] {
         var seen: Set<[UInt8]> = []
         return rows.filter { seen.insert(key($0)).inserted }
     }
@@ -156,7 +156,7 @@ package struct ColumnFold {
 
 extension ColumnFold.Cell {
     /// Adds an object's value, which is nil if only objects are counted.
-    fileprivate mutating func add(_ value: Value?) {
+    fileprivate mutating func add(_ value: PropertyValue?) {
         switch self {
         case .value: break
         case .count(let count): self = .count(value?.isNull == true ? count : count + 1)
@@ -172,7 +172,7 @@ extension ColumnFold.Cell {
         }
     }
 
-    fileprivate var whole: Value {
+    fileprivate var whole: PropertyValue {
         switch self {
         case .value(let value), .extreme(_, let value): value
         case .count(let count): .int(count)
@@ -181,14 +181,14 @@ extension ColumnFold.Cell {
     }
 }
 
-extension Value {
+extension PropertyValue {
     /// The value, converted to a double if it is an integer.
-    fileprivate var asDouble: Value {
+    fileprivate var asDouble: PropertyValue {
         if case .int(let number) = self { .double(Double(number)) } else { self }
     }
 }
 
-extension Value {
+extension PropertyValue {
     /// The size of a text or data in bytes; 0 for other values.
     fileprivate var contentBytes: Int {
         switch self {

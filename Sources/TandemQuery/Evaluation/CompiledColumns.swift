@@ -139,10 +139,10 @@ package struct CompiledColumns: Sendable {
     /// object on a path.
     package func values<R: GraphReader & ~Copyable>(
         _ object: ObjectReference, _ row: Row, _ reader: borrowing R
-    ) -> [Value]? {
+    ) -> [PropertyValue]? {
         row.withView { row in
             guard let evaluation = objects.evaluation(object, row) else { return nil }
-            var values: [Value] = []
+            var values: [PropertyValue] = []
             values.reserveCapacity(objects.refresh.count)
             for (_, path) in objects.refresh {
                 guard let value = evaluation.value(path, reader) else { return nil }

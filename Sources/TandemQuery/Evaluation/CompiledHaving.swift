@@ -36,7 +36,9 @@ struct CompiledHaving: Sendable {
     /// Returns whether a group with these values, one per column, satisfies the condition.
     ///
     /// The result is nil if it depends on a text that the reader lacks.
-    func matches<R: GraphReader & ~Copyable>(_ values: [Value], _ reader: borrowing R) -> Bool? {
+    func matches<R: GraphReader & ~Copyable>(_ values: [PropertyValue], _ reader: borrowing R)
+        -> Bool?
+    {
         let isWide = sums.contains { if case .double = values[$0] { true } else { false } }
         return (isWide ? wide ?? exact : exact).matches(values, reader)
     }
@@ -57,7 +59,7 @@ private struct GroupForm: Sendable {
         let entity = Entity("Group") { for attribute in attributes { attribute } }
         let model: CompiledModel
         do {
-            model = try CompiledModel(Model(entities: [entity]))
+            model = try CompiledModel(ManagedObjectModel(entities: [entity]))
         } catch {
             throw TandemError(.usage, "the condition on groups cannot be evaluated: \(error)")
         }
@@ -71,7 +73,9 @@ private struct GroupForm: Sendable {
         }
     }
 
-    func matches<R: GraphReader & ~Copyable>(_ values: [Value], _ reader: borrowing R) -> Bool? {
+    func matches<R: GraphReader & ~Copyable>(_ values: [PropertyValue], _ reader: borrowing R)
+        -> Bool?
+    {
         let row = Row(
             columnIndexes.map { values[$0.column].asColumn($0.type) }, of: request.entity,
             version: request.model.version)
@@ -160,13 +164,13 @@ extension OperandType {
     }
 }
 
-extension Value {
+extension PropertyValue {
     /// Returns the value converted to a column's type; an empty sum is an integer whatever that
     /// type is.
-    fileprivate func asColumn(_ type: AttributeType) -> Value {
+    fileprivate func asColumn(_ type: AttributeType) -> PropertyValue {
         switch (self, type) {
         case (.int(let number), .double): .double(Double(number))
-        case (.int(let number), .decimal): Value.int(number).coerced(to: .decimal) ?? .null
+        case (.int(let number), .decimal): PropertyValue.int(number).coerced(to: .decimal) ?? .null
         default: self.type == type ? self : .null
         }
     }

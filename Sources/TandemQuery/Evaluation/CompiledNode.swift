@@ -14,7 +14,7 @@ struct ComparisonNode: Sendable {
     /// The right side, precomputed if it is constant.
     enum Right: Sendable {
         /// A value other than a text.
-        case value(Value)
+        case value(PropertyValue)
         /// A text, folded in advance.
         case text(TextTest)
         /// The lower and upper bound.
@@ -40,7 +40,7 @@ struct ComparisonNode: Sendable {
 
 /// One side of a comparison, or an operand in it, ready for evaluation.
 indirect enum Operand: Sendable {
-    case constant(Value)
+    case constant(PropertyValue)
     case path(CompiledPath)
     case aggregate(Aggregate, CollectionNode, CompiledPath)
     case arithmetic(Arithmetic, Operand, Operand)
@@ -63,10 +63,10 @@ enum Membership: Sendable {
     /// Folded texts in UTF-8.
     case texts(Set<[UInt8]>)
     /// Any other values.
-    case values([Value])
+    case values([PropertyValue])
 
     /// Creates the lookup in a list without nulls for values of a type.
-    init(_ values: [Value], _ type: OperandType, _ options: ComparisonOptions) {
+    init(_ values: [PropertyValue], _ type: OperandType, _ options: ComparisonOptions) {
         let integers = values.compactMap { if case .int(let int) = $0 { int } else { nil } }
         if type.isText {
             self = .texts(Set(values.compactMap { $0.text.map { TextFolding.fold($0, options) } }))
@@ -82,7 +82,7 @@ enum Membership: Sendable {
         }
     }
 
-    func contains(_ value: Value, _ options: ComparisonOptions) -> Bool {
+    func contains(_ value: PropertyValue, _ options: ComparisonOptions) -> Bool {
         switch (self, value) {
         case (.integers(let set), .int(let value)): set.contains(value)
         case (.objects(let set), .reference(let value)): set[value.number] != nil
@@ -94,7 +94,7 @@ enum Membership: Sendable {
     }
 }
 
-extension Value {
+extension PropertyValue {
     /// The text of a string or URL; nil for other values and for texts stored outside the row.
     var text: String? {
         switch self {

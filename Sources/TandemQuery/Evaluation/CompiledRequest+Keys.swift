@@ -85,7 +85,7 @@ extension CompiledRequest {
         return digest.bytes
     }
 
-    private static func encoded(_ value: Value) -> [UInt8] {
+    private static func encoded(_ value: PropertyValue) -> [UInt8] {
         var writer = ByteWriter()
         value.encode(into: &writer)
         return writer.bytes
@@ -94,7 +94,7 @@ extension CompiledRequest {
 
 extension KeyEncoder {
     /// Appends a value as a component of a sort key.
-    mutating func append(_ value: Value, by key: SortComponent) {
+    mutating func append(_ value: PropertyValue, by key: SortComponent) {
         if let text = value.key(key.selector) {
             append(bytes: text, ascending: key.ascending)
         } else {
@@ -103,7 +103,7 @@ extension KeyEncoder {
     }
 }
 
-extension Value {
+extension PropertyValue {
     /// Returns the bytes by which a text is sorted with a selector; nil if the value is sorted
     /// unchanged.
     fileprivate func key(_ selector: SortComponent.Selector) -> [UInt8]? {

@@ -74,7 +74,7 @@ extension SlotConstraint {
     }
 }
 
-extension Value {
+extension PropertyValue {
     fileprivate var hasExactKey: Bool {
         switch self {
         case .bool, .int, .string, .url, .uuid, .reference: true

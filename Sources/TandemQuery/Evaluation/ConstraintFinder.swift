@@ -73,7 +73,7 @@ enum ConstraintFinder {
     }
 
     private static func condition(
-        _ op: Comparison.Operator, _ value: Value, _ type: OperandType
+        _ op: Comparison.Operator, _ value: PropertyValue, _ type: OperandType
     ) -> SlotConstraint.Condition? {
         if value.isNull { return op == .equal ? .equals(.null) : nil }
         guard let value = column(value, type) else { return nil }
@@ -94,7 +94,7 @@ enum ConstraintFinder {
         case .integers(let set): return .anyOf(set.sorted().map { .int($0) })
         case .texts(let set):
             let texts = set.sorted { $0.lexicographicallyPrecedes($1) }
-            let values = texts.map { Value.string(String(decoding: $0, as: UTF8.self)) }
+            let values = texts.map { PropertyValue.string(String(decoding: $0, as: UTF8.self)) }
             return .anyOf(values.compactMap { column($0, type) })
         case .objects(let references):
             return .anyOf(references.values.sorted().map { .reference($0) })
@@ -105,14 +105,14 @@ enum ConstraintFinder {
         }
     }
 
-    private static func distinct(_ values: [Value]) -> [Value] {
-        var seen: Set<Value> = []
+    private static func distinct(_ values: [PropertyValue]) -> [PropertyValue] {
+        var seen: Set<PropertyValue> = []
         return values.filter { seen.insert($0).inserted }
     }
 
     /// Returns the constant as a value of the column's type; nil if the conversion would lose
     /// information.
-    private static func column(_ value: Value, _ type: OperandType) -> Value? {
+    private static func column(_ value: PropertyValue, _ type: OperandType) -> PropertyValue? {
         switch (type, value) {
         case (_, .null): return nil
         case (.object, .reference): return value

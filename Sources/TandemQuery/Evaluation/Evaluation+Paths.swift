@@ -23,7 +23,9 @@ extension Evaluation {
     // MARK: One value
 
     /// Returns the value of an operand that isn't to-many.
-    func value<R: GraphReader & ~Copyable>(_ operand: Operand, _ reader: borrowing R) -> Value? {
+    func value<R: GraphReader & ~Copyable>(_ operand: Operand, _ reader: borrowing R)
+        -> PropertyValue?
+    {
         switch operand {
         case .constant(let value): value
         case .path(let path): value(path, reader)
@@ -39,17 +41,19 @@ extension Evaluation {
     }
 
     /// Returns the value of a path over to-one relationships; null if a relationship is empty.
-    func value<R: GraphReader & ~Copyable>(_ path: CompiledPath, _ reader: borrowing R) -> Value? {
+    func value<R: GraphReader & ~Copyable>(_ path: CompiledPath, _ reader: borrowing R)
+        -> PropertyValue?
+    {
         value(path, 0, from: start(path.root), reader)
     }
 
     private func value<R: GraphReader & ~Copyable>(
         _ path: CompiledPath, _ index: Int, from scope: Scope, _ reader: borrowing R
-    ) -> Value? {
+    ) -> PropertyValue? {
         guard index < path.hops.count else { return end(of: path, scope) }
         let slot = path.hops[index].slot
         guard let next = scope.row.reference(slot, in: scope.entity) else { return .null }
-        var reached: Value?
+        var reached: PropertyValue?
         visit(next, reader) { scope in
             guard let scope else { return reached = .null }
             reached = value(path, index + 1, from: scope, reader)
@@ -57,7 +61,7 @@ extension Evaluation {
         return reached
     }
 
-    private func end(of path: CompiledPath, _ scope: Scope) -> Value {
+    private func end(of path: CompiledPath, _ scope: Scope) -> PropertyValue {
         path.final.map { scope.row.value($0, in: scope.entity) } ?? .reference(scope.object)
     }
 
@@ -67,7 +71,7 @@ extension Evaluation {
     /// chain ends at an empty to-one relationship.
     func values<R: GraphReader & ~Copyable>(
         _ operand: Operand, _ reader: borrowing R
-    ) -> [Value]? {
+    ) -> [PropertyValue]? {
         guard case .path(let path) = operand, path.isToMany else {
             return value(operand, reader).map { [$0] }
         }
@@ -78,8 +82,8 @@ extension Evaluation {
     /// Returns all values of a path that begins at a scope.
     func values<R: GraphReader & ~Copyable>(
         _ path: CompiledPath, from scope: Scope, _ reader: borrowing R
-    ) -> [Value]? {
-        var reached: [Value] = []
+    ) -> [PropertyValue]? {
+        var reached: [PropertyValue] = []
         return collect(path, 0, from: scope, reader, &reached) ? reached : nil
     }
 
@@ -87,7 +91,7 @@ extension Evaluation {
     /// reader lacks an object.
     private func collect<R: GraphReader & ~Copyable>(
         _ path: CompiledPath, _ index: Int, from scope: Scope, _ reader: borrowing R,
-        _ reached: inout [Value]
+        _ reached: inout [PropertyValue]
     ) -> Bool {
         guard index < path.hops.count else {
             reached.append(end(of: path, scope))
@@ -110,7 +114,7 @@ extension Evaluation {
     /// is no object.
     private func collect<R: GraphReader & ~Copyable>(
         _ path: CompiledPath, _ index: Int, at target: ObjectReference?, _ reader: borrowing R,
-        _ reached: inout [Value]
+        _ reached: inout [PropertyValue]
     ) -> Bool {
         guard let target else {
             reached.append(.null)
@@ -169,10 +173,10 @@ extension Evaluation {
     private func aggregate<R: GraphReader & ~Copyable>(
         _ aggregate: Aggregate, _ collection: CollectionNode, _ tail: CompiledPath,
         _ reader: borrowing R
-    ) -> Value? {
+    ) -> PropertyValue? {
         guard let objects = objects(collection, reader) else { return nil }
         if aggregate == .count { return .int(Int64(objects.count)) }
-        var reached: [Value] = []
+        var reached: [PropertyValue] = []
         for object in objects {
             var isHeld = false
             visit(object, reader) { scope in
@@ -185,7 +189,7 @@ extension Evaluation {
     }
 }
 
-extension [Value] {
+extension [PropertyValue] {
     /// The distinct objects among the values, by number.
     fileprivate var distinctObjects: [ObjectReference] {
         let sorted = compactMap(\.reference).sorted()

@@ -13,7 +13,8 @@ extension Evaluation {
     /// Compares two values, fetching texts stored outside the row; returns nil if the reader lacks
     /// one.
     func compare<R: GraphReader & ~Copyable>(
-        _ left: Value, _ op: Comparison.Operator, _ right: Value, _ options: ComparisonOptions,
+        _ left: PropertyValue, _ op: Comparison.Operator, _ right: PropertyValue,
+        _ options: ComparisonOptions,
         _ reader: borrowing R
     ) -> Bool? {
         if case .longText(let a) = left, case .longText(let b) = right, a == b || options.isEmpty {
@@ -25,7 +26,9 @@ extension Evaluation {
     }
 
     /// Returns the value with its whole text; nil if the reader does not have the text.
-    func whole<R: GraphReader & ~Copyable>(_ value: Value, _ reader: borrowing R) -> Value? {
+    func whole<R: GraphReader & ~Copyable>(_ value: PropertyValue, _ reader: borrowing R)
+        -> PropertyValue?
+    {
         guard case .longText(let text) = value else { return value }
         return reader.content(of: text).map(value.whole)
     }

@@ -70,7 +70,7 @@ struct Evaluation {
     }
 
     private func holds<R: GraphReader & ~Copyable>(
-        _ values: [Value], _ node: ComparisonNode, _ reader: borrowing R
+        _ values: [PropertyValue], _ node: ComparisonNode, _ reader: borrowing R
     ) -> Bool? {
         let decisive = node.quantifier != .all
         var isKnown = true
@@ -84,7 +84,7 @@ struct Evaluation {
 
     /// Returns whether one value of the left side satisfies the comparison with the right side.
     private func holds<R: GraphReader & ~Copyable>(
-        _ left: Value, _ node: ComparisonNode, _ reader: borrowing R
+        _ left: PropertyValue, _ node: ComparisonNode, _ reader: borrowing R
     ) -> Bool? {
         switch node.right {
         case .value(let right): return compare(left, node.op, right, node.options, reader)
@@ -100,7 +100,7 @@ struct Evaluation {
         case .collection(let operand):
             return values(operand, reader).flatMap { isMember(left, $0, node.options, reader) }
         case .list(let operands):
-            var values: [Value] = []
+            var values: [PropertyValue] = []
             for operand in operands {
                 guard let value = value(operand, reader) else { return nil }
                 values.append(value)
@@ -116,7 +116,8 @@ struct Evaluation {
     }
 
     private func isMember<R: GraphReader & ~Copyable>(
-        _ value: Value, _ values: [Value], _ options: ComparisonOptions, _ reader: borrowing R
+        _ value: PropertyValue, _ values: [PropertyValue], _ options: ComparisonOptions,
+        _ reader: borrowing R
     ) -> Bool? {
         if value.isNull { return false }
         var isKnown = true
@@ -131,7 +132,8 @@ struct Evaluation {
     }
 
     static func compare(
-        _ left: Value, _ op: Comparison.Operator, _ right: Value, _ options: ComparisonOptions
+        _ left: PropertyValue, _ op: Comparison.Operator, _ right: PropertyValue,
+        _ options: ComparisonOptions
     ) -> Bool {
         if left.isNull || right.isNull {
             let areEqual = left.isNull == right.isNull
@@ -150,7 +152,7 @@ struct Evaluation {
         }
     }
 
-    private static func compare(_ left: Value, _ test: TextTest) -> Bool {
+    private static func compare(_ left: PropertyValue, _ test: TextTest) -> Bool {
         left.text.map { test.holds($0) } ?? false
     }
 }

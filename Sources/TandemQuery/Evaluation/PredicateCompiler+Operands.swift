@@ -125,7 +125,7 @@ extension QueryExpression {
     }
 }
 
-extension Value {
+extension PropertyValue {
     /// The type of a constant.
     var operandType: OperandType {
         switch self {

@@ -209,7 +209,9 @@ struct PredicateCompiler {
 
     /// Returns a constant converted for comparison with values of a type; throws if they can't be
     /// compared.
-    static func fit(_ value: Value, _ type: OperandType) throws(TandemError) -> Value {
+    static func fit(_ value: PropertyValue, _ type: OperandType) throws(TandemError)
+        -> PropertyValue
+    {
         switch (type, value) {
         case (_, .null), (.null, _), (.object, .reference): return value
         case (.attribute(.int), _) where value.isNumber: return value

@@ -8,12 +8,12 @@ package struct SlotConstraint: Hashable, Sendable {
     /// One bound of a range.
     package struct Bound: Hashable, Sendable {
         /// The value of the bound.
-        package var value: Value
+        package var value: PropertyValue
         /// Whether the value is in the range.
         package var inclusive: Bool
 
         /// Creates a bound.
-        package init(_ value: Value, inclusive: Bool) {
+        package init(_ value: PropertyValue, inclusive: Bool) {
             self.value = value
             self.inclusive = inclusive
         }
@@ -22,9 +22,9 @@ package struct SlotConstraint: Hashable, Sendable {
     /// The condition on the slot's value.
     package enum Condition: Hashable, Sendable {
         /// The slot has this value, which may be null.
-        case equals(Value)
+        case equals(PropertyValue)
         /// The slot has one of these values, which are distinct and not null.
-        case anyOf([Value])
+        case anyOf([PropertyValue])
         /// The slot has a non-null value between these bounds.
         case range(lower: Bound?, upper: Bound?)
         /// The slot has a text with this prefix.

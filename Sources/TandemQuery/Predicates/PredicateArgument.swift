@@ -4,7 +4,7 @@ public import TandemModel
 public enum PredicateArgument: Hashable, Sendable {
     /// A value, for `%@`; also an integer for `%d`, `%i` and `%u`, a number for `%f`, and a string
     /// for `%K`.
-    case value(Value)
+    case value(PropertyValue)
     /// An object, for `%@`.
     case object(ObjectID)
     /// Several arguments, for `IN %@` and `BETWEEN %@`.

@@ -4,7 +4,7 @@ import TandemModel
 /// Conversions of literals to types without a literal syntax: `CAST(1.5, "NSDate")`.
 enum PredicateCast {
     /// Returns the value converted to the type with a name; nil if it can't be converted.
-    static func expression(_ value: Value, _ name: String) -> QueryExpression? {
+    static func expression(_ value: PropertyValue, _ name: String) -> QueryExpression? {
         var type = name.lowercased()
         if type.hasPrefix("ns") { type.removeFirst(2) }
         switch (type, value) {
@@ -30,12 +30,13 @@ enum PredicateCast {
         }
     }
 
-    private static func constant(_ value: Value, _ type: AttributeType) -> QueryExpression? {
+    private static func constant(_ value: PropertyValue, _ type: AttributeType) -> QueryExpression?
+    {
         value.coerced(to: type).map { .constant($0) }
     }
 }
 
-extension Value {
+extension PropertyValue {
     /// Whether the value is an integer, a double or a decimal.
     var isNumber: Bool {
         switch self {
@@ -48,10 +49,10 @@ extension Value {
     /// information.
     ///
     /// Texts are parsed.
-    func coerced(to type: AttributeType) -> Value? {
+    func coerced(to type: AttributeType) -> PropertyValue? {
         if self.type == type || isNull { return self }
         switch (self, type) {
-        case (.string(let text), _): return Value(json: .string(text), type: type)
+        case (.string(let text), _): return PropertyValue(json: .string(text), type: type)
         case (.url(let text), .string): return .string(text)
         case (.int(let number), .date): return .date(Double(number))
         case (.double(let number), .date): return number.isFinite ? .date(number) : nil

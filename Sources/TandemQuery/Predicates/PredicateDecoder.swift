@@ -60,7 +60,7 @@ struct PredicateDecoder {
         try enter(depth, reader)
         let start = reader.offset
         switch try reader.uint8() {
-        case 0: return .constant(try Value(from: &reader))
+        case 0: return .constant(try PropertyValue(from: &reader))
         case 1:
             let entity = try reader.string()
             return .object(ObjectID(entity: entity, number: try reader.uint64()))

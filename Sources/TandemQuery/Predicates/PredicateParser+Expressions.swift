@@ -108,7 +108,7 @@ extension PredicateParser {
         }
     }
 
-    private mutating func constant(_ value: Value) throws(TandemError) -> Item {
+    private mutating func constant(_ value: PropertyValue) throws(TandemError) -> Item {
         try advance()
         return .expression(.constant(value))
     }

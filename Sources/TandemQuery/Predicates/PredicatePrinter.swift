@@ -74,7 +74,7 @@ extension QueryExpression {
     private var operand: String { if case .arithmetic = self { "(\(format))" } else { format } }
 }
 
-extension Value {
+extension PropertyValue {
     fileprivate var literal: String {
         switch self {
         case .null: "NULL"
@@ -84,7 +84,7 @@ extension Value {
             value.isFinite ? "\(value)" : "CAST(\"\(value)\", \"Double\")"
         case .decimal(let value): "CAST(\"\(value)\", \"NSDecimalNumber\")"
         case .string(let value): value.quoted
-        case .date(let value): "CAST(\(Value.double(value).literal), \"NSDate\")"
+        case .date(let value): "CAST(\(PropertyValue.double(value).literal), \"NSDate\")"
         case .data(let value): "CAST(\"\(Data(value).base64EncodedString())\", \"NSData\")"
         case .blob(let value):
             "CAST(\"\(Data(value.bytes).base64EncodedString())\", \"Blob\")"

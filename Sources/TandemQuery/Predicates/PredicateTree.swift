@@ -89,7 +89,7 @@ package struct Comparison: Hashable, Sendable {
 /// One side of a comparison.
 package indirect enum QueryExpression: Hashable, Sendable {
     /// A value.
-    case constant(Value)
+    case constant(PropertyValue)
     /// An object, resolved when the request is compiled.
     case object(ObjectID)
     /// A list, for `IN` and `BETWEEN`.

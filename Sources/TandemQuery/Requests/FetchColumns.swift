@@ -108,7 +108,7 @@ extension FetchColumn: LosslessStringConvertible, ExpressibleByStringLiteral {
     /// Creates a column from a literal; traps if the literal is not a column.
     public init(stringLiteral value: String) {
         guard let column = FetchColumn(value) else {
-            preconditionFailure("\"\(value)\" is not a column; expected \(FetchColumn.form).")
+            fatalError("\"\(value)\" is not a column; expected \(FetchColumn.form).")
         }
         self = column
     }

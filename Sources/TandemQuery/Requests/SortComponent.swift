@@ -87,7 +87,7 @@ extension SortComponent: ExpressibleByStringLiteral {
     /// Traps if the name is missing or the selector is unknown.
     package init(stringLiteral value: String) {
         guard let key = SortComponent(value) else {
-            preconditionFailure("\"\(value)\" is not a sort key; expected \(SortComponent.form).")
+            fatalError("\"\(value)\" is not a sort key; expected \(SortComponent.form).")
         }
         self = key
     }

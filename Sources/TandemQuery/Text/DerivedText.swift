@@ -11,8 +11,8 @@ extension CompiledDerivation {
     /// result is never a reference, however long the text is. Cost: the same as that of
     /// ``TextFolding``.
     package static func folded<Failure: Error>(
-        _ value: Value, content: (BlobReference) throws(Failure) -> [UInt8]?
-    ) throws(Failure) -> Value {
+        _ value: PropertyValue, content: (BlobReference) throws(Failure) -> [UInt8]?
+    ) throws(Failure) -> PropertyValue {
         switch value {
         case .string(let text): return .string(TextFolding.foldedText(text))
         case .longText(let reference):
@@ -23,7 +23,7 @@ extension CompiledDerivation {
     }
 
     /// Returns the folded form of a value that is stored in its row.
-    package static func folded(_ value: Value) -> Value {
+    package static func folded(_ value: PropertyValue) -> PropertyValue {
         folded(value) { (_) -> [UInt8]? in nil }
     }
 }

@@ -5,7 +5,7 @@ import TandemModel
 enum ValueOrder {
     /// Returns a negative number, zero or a positive number; nil if a value is null or the two
     /// can't be compared.
-    static func compare(_ a: Value, _ b: Value) -> Int? {
+    static func compare(_ a: PropertyValue, _ b: PropertyValue) -> Int? {
         switch (a, b) {
         case (.int(let a), .int(let b)): order(a, b)
         case (.double(let a), .double(let b)), (.date(let a), .date(let b)),
@@ -26,13 +26,13 @@ enum ValueOrder {
         }
     }
 
-    private static func data(_ a: Value, _ b: Value) -> Int? {
+    private static func data(_ a: PropertyValue, _ b: PropertyValue) -> Int? {
         guard let a = a.dataBytes, let b = b.dataBytes else { return nil }
         return compare(bytes: a, b)
     }
 
     /// Returns whether two values that aren't null are equal.
-    static func areEqual(_ a: Value, _ b: Value) -> Bool { compare(a, b) == 0 }
+    static func areEqual(_ a: PropertyValue, _ b: PropertyValue) -> Bool { compare(a, b) == 0 }
 
     /// Compares an integer with a double without rounding either.
     static func compare(_ a: Int64, _ b: Double) -> Int? {
@@ -56,7 +56,7 @@ enum ValueOrder {
 
     private static func order<T: Comparable>(_ a: T, _ b: T) -> Int { a < b ? -1 : a > b ? 1 : 0 }
 
-    private static func texts(_ a: Value, _ b: Value) -> Int? {
+    private static func texts(_ a: PropertyValue, _ b: PropertyValue) -> Int? {
         if let a = a.text, let b = b.text { return compare(bytes: a.utf8, b.utf8) }
         guard let a = a.textKey, let b = b.textKey else { return nil }
         return compare(bytes: a, b)
@@ -66,7 +66,7 @@ enum ValueOrder {
 
     private enum Number { case decimal(Decimal), double(Double) }
 
-    private static func number(_ value: Value) -> Number? {
+    private static func number(_ value: PropertyValue) -> Number? {
         switch value {
         case .decimal(let value): .decimal(value)
         case .int(let value): .decimal(Decimal(value))

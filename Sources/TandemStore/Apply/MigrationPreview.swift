@@ -8,7 +8,9 @@ extension Store {
     package func preview(of next: CompiledModel) throws(StoreError) -> MigrationReport {
         guard let model else {
             var report = MigrationReport()
-            report.items = Model().differences(to: next.model).map { MigrationReport.Item($0) }
+            report.items = ManagedObjectModel().differences(to: next.model).map {
+                MigrationReport.Item($0)
+            }
             return report
         }
         let differences = try model.model.differences(to: next.model) {
@@ -181,7 +183,7 @@ private final class MigrationPreview {
     }
 
     private func problem(
-        _ property: CompiledProperty, _ values: [Value], _ stored: Store.Stored
+        _ property: CompiledProperty, _ values: [PropertyValue], _ stored: Store.Stored
     ) throws(StoreError) -> String? {
         guard let relationship = property.relationship else {
             do {

@@ -156,9 +156,9 @@ final class StoreMigration {
 
     /// Returns the values of a row with its derived attributes, for an entity of the new model.
     private func deriving(
-        _ derivations: [CompiledDerivation], _ values: [Value], _ stored: StoredObject,
+        _ derivations: [CompiledDerivation], _ values: [PropertyValue], _ stored: StoredObject,
         _ entity: CompiledEntity
-    ) throws(StoreError) -> [Value] {
+    ) throws(StoreError) -> [PropertyValue] {
         var values = values
         for derivation in derivations {
             let value = try view.derived(

@@ -29,7 +29,7 @@ enum ComponentValues {
         }
     }
 
-    private static func component(_ value: Value) -> [UInt8] {
+    private static func component(_ value: PropertyValue) -> [UInt8] {
         var encoder = KeyEncoder()
         encoder.append(value)
         return encoder.bytes

@@ -15,7 +15,7 @@ package import TandemQuery
 package struct KeyLookup: Sendable {
     private let entity: CompiledEntity
     private let index: CompiledIndex
-    private let value: Value
+    private let value: PropertyValue
     private let includesSubentities: Bool
 
     /// Creates the lookup that is equivalent to a request; nil if there is none.
@@ -34,7 +34,7 @@ package struct KeyLookup: Sendable {
     }
 
     /// Returns whether a stored value equals `value` if and only if their bytes are equal.
-    private static func isExact(_ value: Value, as type: AttributeType) -> Bool {
+    private static func isExact(_ value: PropertyValue, as type: AttributeType) -> Bool {
         switch (value, type) {
         case (.int, .int), (.uuid, .uuid): true
         case (.string(let text), .string): text.utf8.count <= BlobReference.inlineLimit

@@ -182,12 +182,12 @@ extension StoreView {
 
     /// Returns the expected value of a derived attribute, computed from the `source` value.
     ///
-    /// A long text is returned in full, as a ``TandemModel/Value/string(_:)``. Cost: proportional
-    /// to the number of members, or to the length of the text.
+    /// A long text is returned in full, as a ``TandemModel/PropertyValue/string(_:)``. Cost:
+    /// proportional to the number of members, or to the length of the text.
     package func derived(
         _ derivation: CompiledDerivation, of number: ObjectNumber, _ entity: CompiledEntity,
-        from source: Value
-    ) throws(StoreError) -> Value {
+        from source: PropertyValue
+    ) throws(StoreError) -> PropertyValue {
         switch derivation.kind {
         case .count:
             guard let relationship = entity.properties[derivation.source].relationship else {

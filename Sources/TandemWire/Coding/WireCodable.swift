@@ -132,7 +132,7 @@ extension ByteReader {
 
     mutating func slotValue() throws(CodingError) -> SlotValue {
         let slot = try slot()
-        return SlotValue(slot: slot, value: try Value(from: &self))
+        return SlotValue(slot: slot, value: try PropertyValue(from: &self))
     }
 
     mutating func links() throws(CodingError) -> [LinkChange] {

@@ -86,10 +86,10 @@ extension FetchAnswer {
     }
 }
 
-extension [Value] {
+extension [PropertyValue] {
     /// The approximate memory of a row of values, in bytes.
     fileprivate var heldBytes: Int {
-        reduce(32 + count * MemoryLayout<Value>.stride) { bytes, value in
+        reduce(32 + count * MemoryLayout<PropertyValue>.stride) { bytes, value in
             switch value {
             case .string(let text): bytes + text.utf8.count
             case .data(let data): bytes + data.count

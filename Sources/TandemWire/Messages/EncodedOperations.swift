@@ -63,13 +63,13 @@ package struct SaveOperationWriter: Sendable {
     }
 
     /// Writes a value of the current insert.
-    package mutating func value(_ slot: Int, _ value: Value) {
+    package mutating func value(_ slot: Int, _ value: PropertyValue) {
         writer.count(slot)
         value.encode(into: &writer)
     }
 
     /// Writes a value of the current update, and the base value of the change.
-    package mutating func value(_ slot: Int, _ value: Value, base: Value?) {
+    package mutating func value(_ slot: Int, _ value: PropertyValue, base: PropertyValue?) {
         writer.saveValue(slot, value, base: base)
     }
 
@@ -117,7 +117,7 @@ extension ByteWriter {
     }
 
     /// Writes a value that an update sets, and its base value.
-    mutating func saveValue(_ slot: Int, _ value: Value, base: Value?) {
+    mutating func saveValue(_ slot: Int, _ value: PropertyValue, base: PropertyValue?) {
         count(slot)
         value.encode(into: &self)
         optional(base) { $1.encode(into: &$0) }

@@ -117,7 +117,7 @@ package struct FetchAnswer: WireCodable {
     /// The objects reached by the `related` key paths, without duplicates.
     package var related: [StoredObject]
     /// The rows of values in order, for ``Fetch/Kind/columns``; each row has a value per column.
-    package var values: [[Value]]
+    package var values: [[PropertyValue]]
     /// The placements of the objects, for a ``Fetch/Kind/list`` of more than
     /// `ListDetails.rowsUpTo` objects.
     package var places: ListPlacements?
@@ -128,7 +128,8 @@ package struct FetchAnswer: WireCodable {
     /// Creates an answer with the given content.
     package init(
         position: UInt64, count: UInt64, objects: StoredObjects = [],
-        references: [ObjectReference] = [], related: [StoredObject] = [], values: [[Value]] = [],
+        references: [ObjectReference] = [], related: [StoredObject] = [],
+        values: [[PropertyValue]] = [],
         places: ListPlacements? = nil, hasMore: Bool = false
     ) {
         self.position = position

@@ -12,7 +12,7 @@ package struct FetchedChunk: WireCodable {
     /// The next references, for ``Fetch/Kind/references``.
     package var references: [ObjectReference]
     /// The next rows of values, for ``Fetch/Kind/columns``.
-    package var values: [[Value]]
+    package var values: [[PropertyValue]]
     /// The placements of the next objects, for ``Fetch/Kind/list``; the ``FetchAnswer`` has the
     /// section names and the reached objects.
     package var places: ListPlacements?
@@ -21,7 +21,8 @@ package struct FetchedChunk: WireCodable {
 
     /// Creates a chunk with the given content.
     package init(
-        objects: StoredObjects = [], references: [ObjectReference] = [], values: [[Value]] = [],
+        objects: StoredObjects = [], references: [ObjectReference] = [],
+        values: [[PropertyValue]] = [],
         places: ListPlacements? = nil, hasMore: Bool
     ) {
         self.objects = objects
@@ -98,7 +99,7 @@ extension FetchAnswer {
 
 extension ByteWriter {
     /// Writes rows of values.
-    mutating func rows(_ rows: [[Value]]) {
+    mutating func rows(_ rows: [[PropertyValue]]) {
         list(rows) { writer, row in
             writer.list(row) { $1.encode(into: &$0) }
         }
@@ -107,11 +108,11 @@ extension ByteWriter {
 
 extension ByteReader {
     /// Reads rows of values.
-    mutating func rows() throws(CodingError) -> [[Value]] {
+    mutating func rows() throws(CodingError) -> [[PropertyValue]] {
         try list(itemBytes: 1) { reader throws(CodingError) in
             try reader.list(itemBytes: 1, limit: FetchColumns.maximumColumns) {
                 reader throws(CodingError) in
-                try Value(from: &reader)
+                try PropertyValue(from: &reader)
             }
         }
     }

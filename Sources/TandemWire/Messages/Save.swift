@@ -106,12 +106,12 @@ package struct SaveValue: WireCodable {
     /// The slot of the property.
     package var slot: Int
     /// The new value.
-    package var value: Value
+    package var value: PropertyValue
     /// The value on which the change was based; nil if the client did not know it.
-    package var base: Value?
+    package var base: PropertyValue?
 
     /// Creates a new value with a known or unknown base.
-    package init(slot: Int, value: Value, base: Value? = nil) {
+    package init(slot: Int, value: PropertyValue, base: PropertyValue? = nil) {
         self.slot = slot
         self.value = value
         self.base = base
@@ -123,8 +123,9 @@ package struct SaveValue: WireCodable {
     /// Reads the binary form or throws `CodingError`.
     package init(from reader: inout ByteReader) throws(CodingError) {
         slot = try reader.slot()
-        value = try Value(from: &reader)
-        base = try reader.optional { reader throws(CodingError) in try Value(from: &reader) }
+        value = try PropertyValue(from: &reader)
+        base = try reader.optional { reader throws(CodingError) in try PropertyValue(from: &reader)
+        }
     }
 }
 

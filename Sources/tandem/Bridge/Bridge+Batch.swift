@@ -83,8 +83,8 @@ extension Bridge {
     private func value(
         _ json: JSON, _ type: AttributeType, _ property: CompiledProperty,
         _ entity: CompiledEntity
-    ) throws(TandemError) -> Value {
-        guard let value = Value(json: json, type: type), property.accepts(value) else {
+    ) throws(TandemError) -> PropertyValue {
+        guard let value = PropertyValue(json: json, type: type), property.accepts(value) else {
             throw TandemError(
                 .validation,
                 problems: [

@@ -50,7 +50,9 @@ extension Bridge {
 
     func schema(_ request: BridgeRequest) throws -> Answer {
         var position: Position?
-        if let json = request["apply"] { position = try container.install(try Model(json: json)) }
+        if let json = request["apply"] {
+            position = try container.install(try ManagedObjectModel(json: json))
+        }
         let end = try position ?? container.end()
         let model = try container.compiledModel()
         return Answer(

@@ -41,7 +41,7 @@ enum BridgeErrors {
     }
 
     private static func conflict(_ conflict: ConflictDetails, _ model: CompiledModel?) -> JSON {
-        func values(_ values: [String: Value]) -> JSON {
+        func values(_ values: [String: PropertyValue]) -> JSON {
             .object(values.mapValues { BridgeValues.json($0, model) })
         }
         return .object([

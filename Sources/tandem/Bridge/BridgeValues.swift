@@ -3,7 +3,7 @@ import Tandem
 /// Conversions of values between JSON and the graph.
 enum BridgeValues {
     /// Returns a value as JSON; references are printed as ids.
-    static func json(_ value: Value, _ model: CompiledModel?) -> JSON {
+    static func json(_ value: PropertyValue, _ model: CompiledModel?) -> JSON {
         guard let model else { return value.json }
         return ValueText.json(value, model)
     }

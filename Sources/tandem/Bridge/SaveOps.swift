@@ -91,7 +91,7 @@ import Tandem
         _ json: JSON, _ property: CompiledProperty, of object: ManagedObject
     ) throws(TandemError) {
         guard let type = property.attribute?.type else { return }
-        guard let value = Value(json: json, type: type), property.accepts(value) else {
+        guard let value = PropertyValue(json: json, type: type), property.accepts(value) else {
             throw TandemError(
                 .validation,
                 problems: [

@@ -239,9 +239,11 @@ struct RevertCommand: ParsableCommand {
     }
 
     /// Returns a request for the objects with the given values for a uniqueness constraint.
-    private func request(_ constraint: CompiledIndex, _ values: [Value]) throws -> FetchRequest<
-        ManagedObject
-    > {
+    private func request(_ constraint: CompiledIndex, _ values: [PropertyValue]) throws
+        -> FetchRequest<
+            ManagedObject
+        >
+    {
         var request = FetchRequest(entity: model.entity(tagged: constraint.entity)?.name ?? "")
         request.predicate = try ObjectPredicate(
             format: values.map { _ in "%K = %@" }.joined(separator: " AND "),
@@ -318,7 +320,8 @@ struct RevertCommand: ParsableCommand {
     }
 
     private mutating func set(
-        _ value: Value, _ property: CompiledProperty, of object: ManagedObject, _ id: String,
+        _ value: PropertyValue, _ property: CompiledProperty, of object: ManagedObject,
+        _ id: String,
         _ old: CompiledModel
     ) throws {
         guard let present = present(property, of: object, id) else { return }

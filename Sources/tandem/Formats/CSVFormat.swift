@@ -43,7 +43,7 @@ struct CSVFormat: EntryFormat {
 
     private func details(_ change: Change, _ entry: LogEntry) -> [[String]] {
         guard let model = entry.model, let entity = entry.entity(of: change) else { return [] }
-        let text = { (value: Value?) -> String in
+        let text = { (value: PropertyValue?) -> String in
             value.map { $0.isNull ? "" : ValueText.json($0, model).plain } ?? ""
         }
         let before = Dictionary(

@@ -56,7 +56,7 @@ struct ChangeText {
 
     private func difference(_ change: Change, _ isCut: Bool) -> String {
         guard let model = entry.model, let entity = entry.entity(of: change) else { return "" }
-        let text = { (value: Value) in
+        let text = { (value: PropertyValue) in
             isCut ? ValueText.short(value, model) : ValueText.json(value, model).plain
         }
         let values = change.before.map { item in

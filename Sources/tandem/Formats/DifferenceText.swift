@@ -63,7 +63,7 @@ struct DifferenceText {
         }
     }
 
-    private func text(_ value: Value) -> String {
+    private func text(_ value: PropertyValue) -> String {
         guard let model = entry.model else { return "?" }
         let text = ValueText.json(value, model).text
         guard let reference = value.reference else { return text }

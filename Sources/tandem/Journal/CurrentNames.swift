@@ -30,7 +30,7 @@ final class CurrentNames {
     }
 
     /// Returns a value as JSON, in which references are printed as object ids.
-    func json(_ value: Value, _ model: CompiledModel) -> JSON {
+    func json(_ value: PropertyValue, _ model: CompiledModel) -> JSON {
         guard let reference = value.reference else { return value.json }
         return .string(id(reference, model).description)
     }

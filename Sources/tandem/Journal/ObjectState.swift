@@ -6,7 +6,7 @@ struct ObjectState {
     struct Property {
         var name: String
         var isToMany: Bool
-        var value: Value = .null
+        var value: PropertyValue = .null
         var members: [ObjectReference] = []
     }
 
@@ -183,7 +183,7 @@ struct ObjectState {
         return ""
     }
 
-    private func text(_ value: Value, _ logStyle: LogStyle) -> String {
+    private func text(_ value: PropertyValue, _ logStyle: LogStyle) -> String {
         guard let reference = value.reference else { return names.json(value, model).text }
         let name = logStyle.nameOf(ObjectName(object: reference, position: changedAt))
         return names.id(reference, model).description + (name.map { " \($0)" } ?? "")

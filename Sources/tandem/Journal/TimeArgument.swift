@@ -46,7 +46,7 @@ private struct Reading {
         }
         if text.hasSuffix(" ago") { return span(text.dropLast(4)).map { now - $0 } }
         // Seconds, or ISO 8601 with a zone, as for dates in the JSON format.
-        if case .date(let seconds)? = Value(json: .string(text), type: .date) {
+        if case .date(let seconds)? = PropertyValue(json: .string(text), type: .date) {
             return microseconds(seconds)
         }
         return wall(text)

@@ -45,7 +45,7 @@ struct ModelFile: ParsableArguments {
     var file: String
 
     /// Reads the model; throws ``CommandFailure`` if the file can't be read or has no valid model.
-    func model() throws -> Model {
+    func model() throws -> ManagedObjectModel {
         let bytes: [UInt8]
         do {
             bytes = try RealFileSystem().contents(of: file, maximumBytes: 4 << 20)
@@ -54,7 +54,7 @@ struct ModelFile: ParsableArguments {
                 ? CommandFailure.noFile(file) : CommandFailure("\(error)", code: 2)
         }
         do {
-            let model = try Model(parsing: String(decoding: bytes, as: UTF8.self))
+            let model = try ManagedObjectModel(parsing: String(decoding: bytes, as: UTF8.self))
             _ = try CompiledModel(model)
             return model
         } catch {

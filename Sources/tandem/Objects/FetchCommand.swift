@@ -59,7 +59,7 @@ struct FetchCommand: ParsableCommand {
     }
 
     func write(
-        _ row: [String: Value], _ columns: FetchColumns, _ model: CompiledModel,
+        _ row: [String: PropertyValue], _ columns: FetchColumns, _ model: CompiledModel,
         _ context: ManagedObjectContext
     ) throws {
         let values = try row.mapValues { ValueText.json(try context.withContent($0), model) }

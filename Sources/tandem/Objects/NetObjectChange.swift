@@ -39,7 +39,7 @@ struct NetObjectChange {
     mutating func add(
         _ change: Change, _ entity: CompiledEntity, _ model: CompiledModel, _ names: CurrentNames
     ) {
-        let text = { (value: Value) in names.json(value, model).text }
+        let text = { (value: PropertyValue) in names.json(value, model).text }
         let properties = names.properties(of: entity, model)
         switch change.kind {
         case .insert:
@@ -70,7 +70,8 @@ struct NetObjectChange {
     }
 
     private func all(
-        _ row: Row?, _ entity: CompiledEntity, _ names: [String], _ body: (String, Value) -> Void
+        _ row: Row?, _ entity: CompiledEntity, _ names: [String],
+        _ body: (String, PropertyValue) -> Void
     ) {
         guard let row else { return }
         for property in entity.properties where !property.isToMany {

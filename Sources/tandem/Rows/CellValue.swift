@@ -10,17 +10,17 @@ enum CellValue {
     /// - Booleans are true, t, yes, y and 1, or false, f, no, n and 0, in any case.
     /// - A date without a zone is in UTC, and a date without a time is midnight. Digits alone are
     ///   not a date, because `20130131` would be a day in 1970.
-    static func read(_ text: String, _ type: AttributeType) -> Value? {
+    static func read(_ text: String, _ type: AttributeType) -> PropertyValue? {
         switch type {
         case .int: return whole(text).map { .int($0) }
         case .double:
             let text = trimmed(text)
             return number(text).map { .double($0) } ?? infinity(String(text))
-        case .decimal: return Value(json: .string(String(trimmed(text))), type: type)
+        case .decimal: return PropertyValue(json: .string(String(trimmed(text))), type: type)
         case .bool: return flag(text.lowercased()).map { .bool($0) }
         case .date: return date(text).map { .date($0) }
         case .string: return .string(text)
-        default: return Value(json: .string(text), type: type)
+        default: return PropertyValue(json: .string(text), type: type)
         }
     }
 
@@ -49,8 +49,8 @@ enum CellValue {
     }
 
     /// Returns the value of an infinite number in the form that `tandem export` writes.
-    private static func infinity(_ text: String) -> Value? {
-        Value(json: .string(text), type: .double)
+    private static func infinity(_ text: String) -> PropertyValue? {
+        PropertyValue(json: .string(text), type: .double)
     }
 
     private static func trimmed(_ text: String) -> Substring {
@@ -69,7 +69,9 @@ enum CellValue {
 
     private static func date(_ text: String) -> Double? {
         if let moment = CivilTime(utc: text) { return moment.seconds }
-        if let value = Value(json: .string(text), type: .date), case .date(let seconds) = value {
+        if let value = PropertyValue(json: .string(text), type: .date),
+            case .date(let seconds) = value
+        {
             return seconds
         }
         return nil

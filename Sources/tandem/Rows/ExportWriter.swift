@@ -56,7 +56,7 @@ struct ExportWriter {
         }
     }
 
-    private func json(_ name: String, _ value: Value) -> JSON {
+    private func json(_ name: String, _ value: PropertyValue) -> JSON {
         guard let target = value.reference else { return ValueText.json(value, model) }
         return link(name, model.id(of: target))
     }

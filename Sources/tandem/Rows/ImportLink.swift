@@ -45,7 +45,7 @@ extension ImportLink {
         let key = constraint.flatMap { constraint in
             UniqueKey(constraint) { name in
                 guard let type = entity.property(named: name)?.attribute?.type else { return .null }
-                return json[name].flatMap { Value(json: $0, type: type) } ?? .null
+                return json[name].flatMap { PropertyValue(json: $0, type: type) } ?? .null
             }
         }
         guard let key else {

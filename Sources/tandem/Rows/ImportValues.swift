@@ -48,10 +48,10 @@ enum ImportValues {
     private static func value(
         _ field: ImportRow.Field, _ type: AttributeType, _ property: CompiledProperty,
         isCopy: Bool
-    ) throws(RowError) -> Value {
+    ) throws(RowError) -> PropertyValue {
         let value =
             switch field {
-            case .json(let json): Value(json: json, type: type)
+            case .json(let json): PropertyValue(json: json, type: type)
             case .text(let text): cell(text, type, isCopy: isCopy)
             }
         guard let value, property.accepts(value) else {
@@ -67,7 +67,8 @@ enum ImportValues {
     /// Cells are parsed as in an import with a map, with two exceptions:
     /// - Booleans are only `true` and `false`.
     /// - Dates in exported rows may be seconds, as `tandem export` writes them.
-    private static func cell(_ text: String?, _ type: AttributeType, isCopy: Bool) -> Value? {
+    private static func cell(_ text: String?, _ type: AttributeType, isCopy: Bool) -> PropertyValue?
+    {
         guard let text else { return .null }
         switch type {
         case .bool: return parsed(text, type)
@@ -78,9 +79,9 @@ enum ImportValues {
     }
 
     /// Parses a string as JSON and returns its value, or nil if the JSON is invalid.
-    private static func parsed(_ text: String, _ type: AttributeType) -> Value? {
+    private static func parsed(_ text: String, _ type: AttributeType) -> PropertyValue? {
         guard let json = try? JSON(parsing: text), json != .null else { return nil }
-        return Value(json: json, type: type)
+        return PropertyValue(json: json, type: type)
     }
 
     /// Parses the links of a field; a cell contains JSON, or ids separated by spaces.

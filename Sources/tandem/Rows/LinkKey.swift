@@ -5,7 +5,7 @@ import Tandem
 /// Strings are compared byte by byte, as in the store; Swift's `==` also accepts canonically
 /// equivalent strings.
 struct LinkKey: Hashable, Sendable {
-    let value: Value
+    let value: PropertyValue
 
     static func == (a: LinkKey, b: LinkKey) -> Bool {
         switch (a.value, b.value) {

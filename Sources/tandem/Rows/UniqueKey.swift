@@ -8,7 +8,7 @@ struct UniqueKey: Hashable {
     private let values: [LinkKey]
 
     /// Creates the key of an object for a constraint; nil if a value is null.
-    init?(_ constraint: CompiledIndex, _ value: (String) -> Value) {
+    init?(_ constraint: CompiledIndex, _ value: (String) -> PropertyValue) {
         self.constraint = constraint.id
         values = constraint.properties.map { LinkKey(value: value($0)) }
         guard !values.contains(where: \.value.isNull) else { return nil }
@@ -16,7 +16,7 @@ struct UniqueKey: Hashable {
 
     /// Creates the key of an object for the first constraint of its entity whose values are all
     /// non-null; nil if there is none.
-    init?(of entity: CompiledEntity, _ value: (String) -> Value) {
+    init?(of entity: CompiledEntity, _ value: (String) -> PropertyValue) {
         for constraint in Self.constraints(of: entity) {
             if let key = Self(constraint, value) {
                 self = key
@@ -61,7 +61,7 @@ struct UniqueKeys {
                 objects[key] = object.id
                 keys[object.id] = key
             }
-            return MemoryLayout<Value>.stride * object.values.count
+            return MemoryLayout<PropertyValue>.stride * object.values.count
         } before: {
         }
     }

@@ -16,7 +16,7 @@ extension LinkTargets {
         try rows.each(request, []) { object in
             let value = object[link.key.name]
             if !value.isNull { self[LinkKey(value: value)] = object.id }
-            return MemoryLayout<Value>.stride * object.values.count
+            return MemoryLayout<PropertyValue>.stride * object.values.count
         } before: {
         }
     }

@@ -74,8 +74,8 @@ struct TableBinding {
 
     private func value(
         _ json: JSON, _ property: CompiledProperty, _ type: AttributeType
-    ) throws -> Value {
-        guard let value = Value(json: json, type: type), property.accepts(value) else {
+    ) throws -> PropertyValue {
+        guard let value = PropertyValue(json: json, type: type), property.accepts(value) else {
             throw failure(
                 "\(property.name): " + type.mismatch(json.text))
         }

@@ -4,10 +4,10 @@ import Tandem
 struct TablePlan: Sendable {
     /// The source of an attribute's value, by column indexes.
     enum Source: Sendable {
-        case cell(Int, values: [String: Value], nulls: NullTexts)
+        case cell(Int, values: [String: PropertyValue], nulls: NullTexts)
         case date(
             [(part: ImportMap.DatePart, column: Int)], partial: ImportMap.Partial, nulls: NullTexts)
-        case constant(Value)
+        case constant(PropertyValue)
     }
 
     /// An attribute to set.
@@ -135,8 +135,8 @@ struct TablePlan: Sendable {
 
 extension TablePlan.Attribute {
     /// Returns the attribute's value in a row.
-    fileprivate func value(_ cells: [String?]) throws(ImportValues.RowError) -> Value {
-        let value: Value
+    fileprivate func value(_ cells: [String?]) throws(ImportValues.RowError) -> PropertyValue {
+        let value: PropertyValue
         switch source {
         case .constant(let constant): value = constant
         case .cell(let column, let values, let nulls):
@@ -152,8 +152,8 @@ extension TablePlan.Attribute {
     }
 
     private func cell(
-        _ text: String?, _ values: [String: Value], _ nulls: TablePlan.NullTexts
-    ) throws(ImportValues.RowError) -> Value {
+        _ text: String?, _ values: [String: PropertyValue], _ nulls: TablePlan.NullTexts
+    ) throws(ImportValues.RowError) -> PropertyValue {
         let text = text ?? ""
         if nulls.contains(text) { return .null }
         if !values.isEmpty, let value = values[text] { return value }
@@ -170,7 +170,7 @@ extension TablePlan.Attribute {
     private func date(
         _ parts: [(part: ImportMap.DatePart, column: Int)], _ partial: ImportMap.Partial,
         _ nulls: TablePlan.NullTexts, _ cells: [String?]
-    ) throws(ImportValues.RowError) -> Value {
+    ) throws(ImportValues.RowError) -> PropertyValue {
         var time = CivilTime(year: 0)
         let missing = parts.filter { isMissing(cells[$0.column], nulls) }.map(\.part)
         if missing.contains(.year) { return .null }

@@ -8,7 +8,7 @@ enum MadeEntries {
     private static func model(_ entities: [String]) throws -> CompiledModel {
         let members = entities.map { (JSON.string($0).text) + #": {"attributes": {}}"# }
         return try CompiledModel(
-            try Model(parsing: #"{"entities": {\#(members.joined(separator: ","))}}"#))
+            try ManagedObjectModel(parsing: #"{"entities": {\#(members.joined(separator: ","))}}"#))
     }
 
     /// Returns a transaction for each description, with `objects` inserted objects.

@@ -4,10 +4,10 @@ import Testing
 
 /// The graph of a random model, read through a bridge as plain values, and random saves to it.
 struct BridgeGraph {
-    let model: Model
+    let model: ManagedObjectModel
     private(set) var dump = Dump([])
 
-    init(_ model: Model) { self.model = model }
+    init(_ model: ManagedObjectModel) { self.model = model }
 
     // MARK: Reading
 
@@ -69,7 +69,7 @@ struct BridgeGraph {
         }
     }
 
-    private func value(_ json: JSON?, _ type: AttributeType) -> Value {
+    private func value(_ json: JSON?, _ type: AttributeType) -> PropertyValue {
         switch (type, json) {
         case (.double, .double(let value)): .double(value)
         case (.double, .int(let value)): .double(Double(value))
@@ -79,7 +79,7 @@ struct BridgeGraph {
         }
     }
 
-    private func value(_ json: JSON?) -> Value {
+    private func value(_ json: JSON?) -> PropertyValue {
         switch json {
         case .int(let value): .int(value)
         case .bool(let value): .bool(value)

@@ -33,7 +33,7 @@ struct MadeJournal {
     /// player to the other team, and delete a team.
     init() throws {
         place = try Place()
-        model = try CompiledModel(try Model(parsing: Self.text))
+        model = try CompiledModel(try ManagedObjectModel(parsing: Self.text))
         var writer = ByteWriter()
         model.encode(into: &writer)
         try write([transaction(0, "setup", .model(writer.bytes))] + story, segmentBytes: 1 << 20)
@@ -48,7 +48,7 @@ struct MadeJournal {
         second: @escaping (Int) -> Int = { $0 }
     ) throws {
         place = try Place()
-        model = try CompiledModel(try Model(parsing: Self.text))
+        model = try CompiledModel(try ManagedObjectModel(parsing: Self.text))
         var writer = ByteWriter()
         model.encode(into: &writer)
         let text = String(repeating: "x", count: bytes)
@@ -77,7 +77,7 @@ struct MadeJournal {
     func addClubs(_ count: Int, segmentBytes: Int) throws {
         let text = Self.text.replacingOccurrences(
             of: #""Player": {"#, with: #""Club": {"parent": "Team"}, "Player": {"#)
-        let later = try CompiledModel(try Model(parsing: text), replacing: model)
+        let later = try CompiledModel(try ManagedObjectModel(parsing: text), replacing: model)
         var writer = ByteWriter()
         later.encode(into: &writer)
         guard let club = later.entity(named: "Club") else { return }
@@ -168,9 +168,9 @@ struct MadeJournal {
         ObjectReference(tag: entity(name).tag, number: UInt64(number))
     }
 
-    private func team(_ number: Int) -> Value { .reference(reference("Team", number)) }
+    private func team(_ number: Int) -> PropertyValue { .reference(reference("Team", number)) }
 
-    private func row(_ name: String, _ values: [String: Value]) -> Row {
+    private func row(_ name: String, _ values: [String: PropertyValue]) -> Row {
         let entity = entity(name)
         return Row(
             entity.properties.map { values[$0.name] ?? .null }, of: entity, version: model.version)
@@ -181,7 +181,7 @@ struct MadeJournal {
     }
 
     private func insert(
-        _ name: String, _ number: Int, _ values: [String: Value], member: Int? = nil
+        _ name: String, _ number: Int, _ values: [String: PropertyValue], member: Int? = nil
     ) -> Change {
         let names = Array(values.keys) + (member == nil ? [] : ["players"])
         return Change(
@@ -196,15 +196,16 @@ struct MadeJournal {
             isAdded: isAdded)
     }
 
-    private func delete(_ name: String, _ number: Int, _ values: [String: Value]) -> Change {
+    private func delete(_ name: String, _ number: Int, _ values: [String: PropertyValue]) -> Change
+    {
         Change(
             .delete, reference(name, number), changed: mask(name, values.keys),
             deleted: row(name, values))
     }
 
     private func update(
-        _ name: String, _ number: Int, _ values: [String: Value], _ property: String,
-        _ before: Value, _ after: Value
+        _ name: String, _ number: Int, _ values: [String: PropertyValue], _ property: String,
+        _ before: PropertyValue, _ after: PropertyValue
     ) -> Change {
         var values = values
         values[property] = after

@@ -21,7 +21,7 @@ import Testing
     ) throws {
         let container = PersistentContainer(socket: place.socket, author: author)
         defer { container.close() }
-        let declared = try Model(parsing: models[model])
+        let declared = try ManagedObjectModel(parsing: models[model])
         if try container.storeModel().hash != declared.hash {
             try container.migrate(to: declared)
         }

@@ -65,7 +65,7 @@ import Testing
         let place = try Place()
         let daemon = try place.serve()
         let container = PersistentContainer(
-            model: try Model(
+            model: try ManagedObjectModel(
                 parsing: #"{"entities": {"Team": {"attributes": {"name": {"type": "string"}}}}}"#),
             socket: place.socket, author: "seeder")
         let context = container.makeContext(name: "main")

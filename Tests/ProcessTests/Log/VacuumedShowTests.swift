@@ -24,7 +24,8 @@ import Testing
     /// deleted at 14.
     private func play() throws {
         let container = PersistentContainer(
-            model: try Model(parsing: Self.model), socket: place.socket, author: "writer")
+            model: try ManagedObjectModel(parsing: Self.model), socket: place.socket,
+            author: "writer")
         defer { container.close() }
         let context = container.makeContext(name: "main")
         let book = try context.insert("Book")

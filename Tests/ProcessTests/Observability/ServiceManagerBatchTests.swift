@@ -11,7 +11,7 @@ import Testing
     /// The number of objects: enough for a batch to need at least a dozen transactions.
     private static let objects = 16_000
 
-    private static let model = Model { Entity("Item") { Attribute("rank", .int) } }
+    private static let model = ManagedObjectModel { Entity("Item") { Attribute("rank", .int) } }
 
     private let place: Place
     /// The path of the log file.

@@ -92,7 +92,7 @@ import Testing
     /// Returns one transaction per save id: the first installs the model, the others insert an item
     /// each.
     private static func transactions(_ ids: [String]) throws -> [EncodedTransaction] {
-        let model = try CompiledModel(try Model(json: .of(SoakGraph.model)))
+        let model = try CompiledModel(try ManagedObjectModel(json: .of(SoakGraph.model)))
         var writer = ByteWriter()
         model.encode(into: &writer)
         let item = try #require(model.entity(named: "Item"))

@@ -57,7 +57,8 @@ import Testing
 
     private func container() throws -> PersistentContainer {
         PersistentContainer(
-            model: try Model(parsing: try text("model.json")), socket: place.socket, author: "board"
+            model: try ManagedObjectModel(parsing: try text("model.json")), socket: place.socket,
+            author: "board"
         )
     }
 

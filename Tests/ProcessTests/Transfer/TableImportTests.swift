@@ -238,7 +238,8 @@ import Testing
     /// Returns the number of objects in each transaction.
     @MainActor private func parts() throws -> [Int] {
         let container = PersistentContainer(
-            model: try Model(parsing: Self.model), socket: place.socket, author: "reader")
+            model: try ManagedObjectModel(parsing: Self.model), socket: place.socket,
+            author: "reader")
         var parts: [Int] = []
         var page = try container.history(after: 0)
         while true {

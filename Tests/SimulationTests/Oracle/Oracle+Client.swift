@@ -124,7 +124,8 @@ extension Oracle {
     }
 
     private func check(
-        _ number: ObjectNumber, _ slot: Int, _ value: Value, _ save: SaveRecord, _ saved: SaveAnswer
+        _ number: ObjectNumber, _ slot: Int, _ value: PropertyValue, _ save: SaveRecord,
+        _ saved: SaveAnswer
     ) {
         // A cascade of the same save may have deleted the object; an update may have coincided with
         // another client's deletion.

@@ -15,7 +15,7 @@ struct Truth {
     struct Image {
         var position: UInt64
         var version: UInt64
-        var values: [Value]?
+        var values: [PropertyValue]?
     }
 
     private struct LinkKey: Hashable {

@@ -115,7 +115,7 @@ struct SaveMaker {
             slot: slot, target: member, chance.percent(60) ? .add : .place, rank: rank)
     }
 
-    private func value(_ property: CompiledProperty, _ chance: inout Chance) -> Value? {
+    private func value(_ property: CompiledProperty, _ chance: inout Chance) -> PropertyValue? {
         switch property.kind {
         case .relationship(let relationship):
             guard !relationship.toMany else { return nil }
@@ -152,8 +152,8 @@ enum WorldModels {
     /// Returns the model of a stage, from 0.
     ///
     /// Added properties come first by name, so that every slot changes.
-    static func model(_ stage: Int) -> Model {
-        Model {
+    static func model(_ stage: Int) -> ManagedObjectModel {
+        ManagedObjectModel {
             Entity("Node", uniqueness: [["code"]], indexes: [["rank"]]) {
                 Attribute("name", .string)
                 Attribute("code", .string)

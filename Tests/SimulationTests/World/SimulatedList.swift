@@ -60,7 +60,7 @@ enum SimulatedList: CaseIterable {
     struct State: Equatable {
         var matches: Bool
         /// For a matching object, its own values, and the values of the sort keys.
-        var values: [Value]
+        var values: [PropertyValue]
         /// The values at the ends of refresh paths.
         var refresh: [String] = []
     }
@@ -89,7 +89,7 @@ enum SimulatedList: CaseIterable {
 
 extension Truth {
     /// Returns a property's value of an object at a position; null if there is none.
-    func value(_ name: String, of number: ObjectNumber, at position: UInt64) -> Value {
+    func value(_ name: String, of number: ObjectNumber, at position: UInt64) -> PropertyValue {
         guard let entity = tags[number].flatMap({ model(at: position)?.entity(tagged: $0) }),
             let slot = entity.slot(of: name), let values = image(number, at: position)?.values
         else { return .null }
@@ -99,7 +99,7 @@ extension Truth {
     /// Returns a property's value of a to-one related object.
     func value(
         _ name: String, over path: String, of number: ObjectNumber, at position: UInt64
-    ) -> Value {
+    ) -> PropertyValue {
         guard case .reference(let target) = value(path, of: number, at: position) else {
             return .null
         }

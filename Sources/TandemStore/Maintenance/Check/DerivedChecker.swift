@@ -74,5 +74,7 @@ struct DerivedChecker {
         return repairs
     }
 
-    private static func text(_ value: Value) -> String { String(value.json.text.prefix(80)) }
+    private static func text(_ value: PropertyValue) -> String {
+        String(value.json.text.prefix(80))
+    }
 }

@@ -56,7 +56,7 @@ struct MigrationBenchmark {
             (during.map { microseconds(from: $0.start, to: $0.end) }.max() ?? 0) / 1_000)
     }
 
-    private static let later = Model {
+    private static let later = ManagedObjectModel {
         Bucket.entity
         Content.entity
         Entity("Measured", indexes: [["rank"], ["score", "name"], ["added"]]) {

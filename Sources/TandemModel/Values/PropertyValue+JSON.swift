@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 /// Attribute values as JSON, by the rules of the bridge, which apply to all JSON of Tandem.
-extension Value {
+extension PropertyValue {
     /// Reads a value of `type`; returns nil if the JSON does not fit.
     ///
     /// Dates are seconds since 1970, or ISO 8601 with a zone; data is base64; uuid, url and decimal

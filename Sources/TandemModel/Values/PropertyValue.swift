@@ -4,7 +4,7 @@ public import FoundationEssentials
 ///
 /// Dates are numbers of seconds since 1970, and URLs are texts, so that values are compared in the
 /// same way in the daemon and in all clients.
-public enum Value: Hashable, Sendable {
+public enum PropertyValue: Hashable, Sendable {
     /// No value.
     case null
     /// A Boolean.
@@ -36,7 +36,7 @@ public enum Value: Hashable, Sendable {
     ///
     /// `String`'s `==` also equates canonically equivalent texts, such as "é" as one code point and
     /// as two.
-    public static func == (a: Value, b: Value) -> Bool {
+    public static func == (a: PropertyValue, b: PropertyValue) -> Bool {
         switch (a, b) {
         case (.null, .null): true
         case (.bool(let a), .bool(let b)): a == b
@@ -86,7 +86,7 @@ public enum Value: Hashable, Sendable {
     /// references.
     ///
     /// Cost: a SHA-256 of such a value.
-    package var inRow: Value {
+    package var inRow: PropertyValue {
         switch self {
         case .data(let bytes) where bytes.count > BlobReference.inlineLimit:
             .blob(BlobReference(of: bytes))
@@ -114,7 +114,7 @@ public enum Value: Hashable, Sendable {
     }
 
     /// Returns the value with its content, which was fetched by the reference ``outside``.
-    @usableFromInline package func whole(_ content: [UInt8]) -> Value {
+    @usableFromInline package func whole(_ content: [UInt8]) -> PropertyValue {
         if case .longText = self { return .string(String(decoding: content, as: UTF8.self)) }
         return .data(content)
     }
@@ -152,7 +152,7 @@ public enum AttributeType: String, Hashable, Sendable, CaseIterable {
     case url
 }
 
-extension Value {
+extension PropertyValue {
     /// Appends the value's binary form: a tag byte and the content.
     package func encode(into writer: inout ByteWriter) {
         switch self {

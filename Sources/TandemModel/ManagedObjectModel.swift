@@ -4,7 +4,7 @@
 /// its inverse. A model is not validated when it is created but when it is compiled
 /// (``CompiledModel``), which reports every problem.
 ///
-///     let model = Model {
+///     let model = ManagedObjectModel {
 ///         Entity("Bucket") {
 ///             Attribute("name", .string)
 ///             Relationship(
@@ -18,7 +18,7 @@
 ///         }
 ///         Entity("ImageContent", parent: "Content") { Attribute("width", .int) }
 ///     }
-public struct Model: Hashable, Sendable {
+public struct ManagedObjectModel: Hashable, Sendable {
     /// The entities by name.
     public var entities: [String: Entity]
     /// The names declared more than once, which ``CompiledModel`` rejects.
@@ -102,9 +102,9 @@ public struct Attribute: Property {
     /// A non-optional attribute requires a value at every save.
     public var optional: Bool
     /// The value of a new object.
-    public var defaultValue: Value
+    public var defaultValue: PropertyValue
     /// The only allowed values; nil allows all.
-    public var allowedValues: [Value]?
+    public var allowedValues: [PropertyValue]?
     /// The minimum value; for texts and data, the minimum length.
     public var minimum: NumberLimit?
     /// The maximum value; for texts and data, the maximum length.
@@ -119,8 +119,8 @@ public struct Attribute: Property {
     /// Creates an attribute; by default it is optional and has no default value.
     public init(
         _ name: String, _ type: AttributeType, optional: Bool = true,
-        default defaultValue: Value = .null,
-        values: [Value]? = nil, min minimum: NumberLimit? = nil,
+        default defaultValue: PropertyValue = .null,
+        values: [PropertyValue]? = nil, min minimum: NumberLimit? = nil,
         max maximum: NumberLimit? = nil,
         pattern: String? = nil, derived: Derivation? = nil, renamedFrom: String? = nil
     ) {

@@ -1,4 +1,4 @@
-extension Value {
+extension PropertyValue {
     /// Returns the value as JSON for a message, truncated to `most` characters and an ellipsis.
     ///
     /// Cost: proportional to the result, however long the value is.
@@ -10,7 +10,7 @@ extension Value {
         return String(text[..<end]) + "…"
     }
 
-    private func prefix(_ most: Int) -> Value {
+    private func prefix(_ most: Int) -> PropertyValue {
         switch self {
         case .string(let text): .string(String(text.unicodeScalars.prefix(most)))
         case .url(let text): .url(String(text.unicodeScalars.prefix(most)))

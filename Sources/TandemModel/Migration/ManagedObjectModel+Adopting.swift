@@ -1,10 +1,10 @@
-extension Model {
+extension ManagedObjectModel {
     /// Returns the model with the declarations of both this model and `declared`.
     ///
     /// An app that declares only part of the model therefore does not remove the rest. If both
     /// models have a declaration, that of `declared` takes precedence;
     /// ``differences(to:hasObjects:)`` determines whether that is allowed.
-    package func adopting(_ declared: Model) -> Model {
+    package func adopting(_ declared: ManagedObjectModel) -> ManagedObjectModel {
         let renames = ModelRenames(from: self, to: declared)
         var model = renames.applied(to: self)
         for (name, entity) in declared.entities {
@@ -18,7 +18,7 @@ extension Model {
     ///
     /// Rules, defaults and delete rules may differ: a declared entity or property is missing only
     /// if it does not exist with the same type.
-    package func missing(in store: Model) -> [ModelDifference] {
+    package func missing(in store: ManagedObjectModel) -> [ModelDifference] {
         let structure: Set<ModelDifference.Aspect> = [
             .parent, .type, .destination, .inverse, .toMany, .ordered,
         ]

@@ -1,5 +1,5 @@
 /// The JSON form of a model, as `tandem schema` prints it and the bridge accepts it.
-extension Model {
+extension ManagedObjectModel {
     /// Reads a model from its JSON form; unknown keys are errors, so that typos are detected.
     ///
     /// Throws ``ModelError`` with every problem found.
@@ -88,13 +88,13 @@ private struct ModelParser {
         problems.append(ModelProblem(entity: entity, property: property, message))
     }
 
-    mutating func model(_ json: JSON) -> Model {
+    mutating func model(_ json: JSON) -> ManagedObjectModel {
         let members = object(json, ["entities"], "the model")
         guard let entities = members["entities"]?.object else {
             problem("the model needs `entities`, an object of entities by name")
-            return Model()
+            return ManagedObjectModel()
         }
-        var model = Model()
+        var model = ManagedObjectModel()
         for (name, json) in entities.sorted(by: { $0.key < $1.key }) {
             entity = name
             model.entities[name] = self.entity(name, json)
@@ -254,9 +254,9 @@ private struct ModelParser {
         return lists
     }
 
-    mutating func value(_ json: JSON?, _ type: AttributeType, _ key: String) -> Value {
+    mutating func value(_ json: JSON?, _ type: AttributeType, _ key: String) -> PropertyValue {
         guard let json else { return .null }
-        guard let value = Value(json: json, type: type) else {
+        guard let value = PropertyValue(json: json, type: type) else {
             problem("`\(key)` must have values of type \(type.rawValue)")
             return .null
         }

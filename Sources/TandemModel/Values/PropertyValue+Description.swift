@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-extension Value: CustomStringConvertible {
+extension PropertyValue: CustomStringConvertible {
     /// A readable form: `null`, `true`, `4`, a text without quotes, a date in ISO 8601 without
     /// fractions of a second, the length of data, `#7` for a reference.
     public var description: String {
