@@ -38,8 +38,12 @@ import Testing
     private func fault<Object: ManagedObject>(
         _ type: Object.Type, _ id: ObjectID, in context: ManagedObjectContext? = nil
     ) throws -> Object {
-        (context ?? reader).connectPatiently()
-        let object = try #require(try (context ?? reader).object(with: id) as? Object)
+        let context = context ?? reader
+        // The save that created the object is merged now, because its row would load the object
+        // when the daemon is back.
+        let saved = try #require(writer.position)
+        while (try? context.reach(saved)) == nil {}
+        let object = try #require(try context.object(with: id) as? Object)
         #expect(object.isFault)
         return object
     }
