@@ -76,32 +76,31 @@ class Save:
         write = self.find("pwrite64", received.end, lambda c: c.thread == daemon)
         flush = self.find(
             "fdatasync", write.end, lambda c: c.thread == daemon and c.file == write.file)
-        answer = self.find("sendto", flush.end, lambda c: c.thread == daemon)
+        # p1: the answer; p3: the push, which is sent before the answer.
+        output = self.find("sendto", flush.end, lambda c: c.thread == daemon)
         return begin, [
             ("client: make the change and encode the save", sent.start),
             ("socket to the daemon", received.start),
             ("daemon: decode and plan the save, encode the transaction", write.start),
             ("journal: write", write.end),
             ("journal: flush", flush.end),
-            ("daemon: apply the transaction, encode the answer", answer.start),
-        ] + (self.to_reader(daemon, answer) or self.to_saver(answer))
+            ("daemon: apply the transaction, encode the output", output.start),
+        ] + (self.to_reader(daemon, output) or self.to_saver(output))
 
     def to_saver(self, answer):
         """Returns the stages of p1 after the daemon answers."""
         got = self.find("recvfrom", self.begin, lambda c: c.thread == self.saver and c.end > answer.start)
         return [("socket to the client", got.end), ("client: complete the save", self.calls[-1].start)]
 
-    def to_reader(self, daemon, answer):
-        """Returns the stages of p3 after the daemon answers, or None if no other process reads."""
+    def to_reader(self, daemon, push):
+        """Returns the stages of p3 after the daemon pushes, or None if no other process reads."""
         shown = [c for c in self.calls if c.name == "write" and c.result == 16 and c.file == "fd: 1"]
         if not shown:
             return None
-        push = self.find("sendto", answer.end, lambda c: c.thread == daemon)
         got = self.find(
             "recvfrom", push.start, lambda c: c.thread not in (daemon, self.saver) and c.result > 0)
         woken = [c.end for c in self.calls if c.name == "futex" and c.thread == shown[0].thread and c.end > got.end]
         return [
-            ("daemon: send the answer, encode the push", push.start),
             ("socket to the reader", got.start),
             ("reader: decode the push, wake the list's actor", woken[0]),
             ("reader: merge, update the list, call the delegate", shown[0].start),
