@@ -34,8 +34,7 @@ public struct DaemonMetricsService: Service {
 
     /// Reports metrics until the group shuts down.
     ///
-    /// Throws the errors of `PersistentContainer.status()`, except `disconnected`
-    /// and `timeout`.
+    /// Throws the errors of `PersistentContainer.status()`, except `disconnected` and `timeout`.
     public func run() async throws {
         try await cancelWhenGracefulShutdown {
             var reporter = MetricsReporter(factory)
@@ -93,7 +92,7 @@ package struct MetricsReporter {
             }
         }
         // A daemon that does not answer still has its clients.
-        guard metrics.families.count > 1 else { return }
+        guard metrics.isUp else { return }
         for (key, gauge) in unused {
             gauge.destroy()
             gauges[key] = nil

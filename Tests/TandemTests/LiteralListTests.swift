@@ -43,6 +43,8 @@ import Testing
     {
         let context = try PersistentContainer.inMemory(entities: [Club.self, Member.self])
             .viewContext
+        // The objects refer to their context weakly.
+        defer { withExtendedLifetime(context) {} }
         let club = try context.insert(Club.self)
         let member = try context.insert(Member.self)
         (club.name, member.name, member.club) = ("a", "Roger", club)

@@ -48,7 +48,7 @@ final class CallingThreadExecutor: TaskExecutor {
             // A suspended task would still use the function after this scope.
             require(result != nil, "An operation must not suspend in its blocking form.")
         }
-        guard let result else { fatalError("The result is checked above.") }
+        guard let result else { preconditionFailure("The result is checked above.") }
         return try result.get()
     }
 }

@@ -2,11 +2,13 @@ import TandemModel
 
 /// The metrics of a daemon, read from its status: families of samples, each with a help text.
 ///
-///     var metrics = DaemonMetrics()
+///     var metrics = DaemonMetrics(isUp: true)
 ///     metrics.gauge("tandem_read_only", "1 while saves are refused", 0)
 package struct DaemonMetrics: Sendable {
     /// The label names and values of a sample.
     package typealias Labels = [(name: String, value: String)]
+    /// A number, and the labels that distinguish it from others of the same name.
+    package typealias Sample = (labels: Labels, value: Double)
 
     /// Samples of one name, distinguished by labels.
     package struct Family: Sendable {
@@ -18,14 +20,14 @@ package struct DaemonMetrics: Sendable {
     /// The kinds of families, with their samples.
     package enum Content: Sendable {
         /// Numbers that can rise and fall.
-        case gauges([(labels: Labels, value: Double)])
+        case gauges([Sample])
         /// Numbers that only rise while the daemon runs; the family's name ends in `_total`.
-        case counters([(labels: Labels, value: Double)])
+        case counters([Sample])
         /// The distribution of durations.
         case histogram(Histogram)
     }
 
-    /// The number of durations up to each bound.
+    /// The numbers of durations in several ranges.
     package struct Histogram: Sendable {
         /// The upper bounds in seconds, in ascending order.
         package let bounds: [Double]
@@ -53,18 +55,15 @@ package struct DaemonMetrics: Sendable {
     /// The families in the order in which they were added.
     package private(set) var families: [Family] = []
 
-    /// Creates an empty list of metrics.
-    init() {}
+    /// Whether the daemon answers.
+    package let isUp: Bool
 
     /// The metrics if no daemon answers.
-    package static var down: DaemonMetrics {
-        var metrics = DaemonMetrics()
-        metrics.addUp(false)
-        return metrics
-    }
+    package static let down = DaemonMetrics(isUp: false)
 
-    /// Adds whether the daemon answers.
-    mutating func addUp(_ isUp: Bool) {
+    /// Creates metrics with one family, which tells whether the daemon answers.
+    init(isUp: Bool) {
+        self.isUp = isUp
         gauge("tandem_up", "1 if the daemon answers", isUp ? 1 : 0)
     }
 
@@ -74,9 +73,8 @@ package struct DaemonMetrics: Sendable {
     }
 
     /// Adds numbers that can rise and fall, distinguished by labels.
-    mutating func gauges(_ name: String, _ help: String, _ samples: [(Labels, Double)]) {
-        families.append(
-            Family(name: name, help: help, content: .gauges(samples.map { ($0.0, $0.1) })))
+    mutating func gauges(_ name: String, _ help: String, _ samples: [Sample]) {
+        families.append(Family(name: name, help: help, content: .gauges(samples)))
     }
 
     /// Adds a number that only rises while the daemon runs; adds nothing if it is nil.
@@ -85,10 +83,9 @@ package struct DaemonMetrics: Sendable {
     }
 
     /// Adds numbers that only rise while the daemon runs, distinguished by labels.
-    mutating func counters(_ name: String, _ help: String, _ samples: [(Labels, Double)]) {
+    mutating func counters(_ name: String, _ help: String, _ samples: [Sample]) {
         assert(name.hasSuffix("_total"), "The name of a counter ends in _total.")
-        families.append(
-            Family(name: name, help: help, content: .counters(samples.map { ($0.0, $0.1) })))
+        families.append(Family(name: name, help: help, content: .counters(samples)))
     }
 
     /// Adds a histogram from its JSON form in the daemon's status; adds nothing if the JSON is nil

@@ -14,8 +14,7 @@ extension DaemonMetrics {
 extension JSON {
     /// All metrics of a daemon with this status.
     fileprivate var metrics: DaemonMetrics {
-        var metrics = DaemonMetrics()
-        metrics.addUp(true)
+        var metrics = DaemonMetrics(isUp: true)
         metrics.gauge(
             "tandem_uptime_seconds", "Time since the daemon started to serve",
             self["uptimeSeconds"]?.number)
@@ -167,7 +166,7 @@ extension JSON {
 
     private func addConsumers(to metrics: inout DaemonMetrics) {
         let consumers = self["consumers"]?.array ?? []
-        func samples(_ key: String) -> [(DaemonMetrics.Labels, Double)] {
+        func samples(_ key: String) -> [DaemonMetrics.Sample] {
             consumers.compactMap { consumer in
                 (consumer[key]?.number ?? consumer[key]?.flag).map {
                     ([("consumer", consumer["name"]?.string ?? "")], $0)
@@ -189,21 +188,21 @@ extension JSON {
     }
 
     /// How often each limit was reached, sorted by name.
-    private var limits: [(DaemonMetrics.Labels, Double)] {
+    private var limits: [DaemonMetrics.Sample] {
         (self["limits"]?.object ?? [:]).sorted { $0.key < $1.key }.compactMap { name, limit in
             limit["reached"]?.number.map { ([("limit", name)], $0) }
         }
     }
 
     /// Returns the numbers of an object, each labelled with its key, in the order of the keys.
-    private func labelled(_ key: String, _ label: String) -> [(DaemonMetrics.Labels, Double)] {
+    private func labelled(_ key: String, _ label: String) -> [DaemonMetrics.Sample] {
         (self[key]?.object ?? [:]).sorted { $0.key < $1.key }.compactMap { name, value in
             value.number.map { ([(label, name)], $0) }
         }
     }
 
     /// Returns a number of a client, labelled with the client's id, author and uid.
-    private func sample(_ key: String) -> (DaemonMetrics.Labels, Double)? {
+    private func sample(_ key: String) -> DaemonMetrics.Sample? {
         guard let value = self[key]?.number else { return nil }
         let labels: DaemonMetrics.Labels = [
             ("id", self["id"]?.text ?? ""), ("author", self["author"]?.string ?? ""),
