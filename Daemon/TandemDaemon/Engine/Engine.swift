@@ -105,6 +105,14 @@ final class Engine {
             "A session that has ended waits for no read and no push.")
     }
 
+    /// Ends all reads and closes all connections, when the daemon ends.
+    ///
+    /// The process may live on with an embedded daemon, and its clients have to notice the end.
+    func disconnectAll() {
+        reads.close()
+        for session in admission.sessions.values { disconnect(session, because: nil) }
+    }
+
     /// Sends a client the error that ends its connection, and closes it.
     func end(_ session: Session, _ ending: Ending) {
         session.answer(.failure(ending.error), to: 0)

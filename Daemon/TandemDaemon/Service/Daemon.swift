@@ -24,13 +24,15 @@ public final class Daemon {
 
         /// Stops the daemon: `run` completes accepted work, makes a checkpoint and returns.
         public func stop() {
-            mailbox.state.withLock { $0.isStopping = true }
+            mailbox.stop()
             wakeUp.signal()
         }
 
         /// Passes a connected socket to the daemon, as the connection of a client.
+        ///
+        /// A daemon that has ended closes the socket.
         public func connect(_ socket: Socket) {
-            mailbox.state.withLock { $0.sockets.append(socket) }
+            mailbox.add(socket)
             wakeUp.signal()
         }
     }
@@ -122,11 +124,14 @@ public final class Daemon {
     ) throws(DaemonError) {
         engine.configuration.setSource(
             reload.map { ConfigurationReload(configuration, read: $0) })
-        defer { engine.reads.close() }
+        defer {
+            engine.disconnectAll()
+            loop.mailbox.close()
+        }
         do {
             engine.begin()
             try loop.run(signals: signals)
-            engine.reads.close()
+            engine.disconnectAll()
             try engine.end()
         } catch {
             throw Daemon.failure(error)
@@ -310,10 +315,38 @@ public final class Daemon {
 
 /// The mailbox for input that other threads leave for the daemon's thread.
 final class DaemonMailbox: Sendable {
-    struct State {
+    private struct State {
         var isStopping = false
+        var isClosed = false
         var sockets: [Socket] = []
     }
 
-    let state = Locked(State())
+    private let state = Locked(State())
+
+    /// Asks the daemon to stop.
+    func stop() { state.withLock { $0.isStopping = true } }
+
+    /// Adds the socket of a new client; a closed mailbox drops it, which closes the connection.
+    func add(_ socket: Socket) {
+        state.withLock { state in
+            guard !state.isClosed else { return }
+            state.sockets.append(socket)
+        }
+    }
+
+    /// Removes and returns the input since the last call.
+    func drain() -> (isStopping: Bool, sockets: [Socket]) {
+        state.withLock { state in
+            defer { state.sockets = [] }
+            return (state.isStopping, state.sockets)
+        }
+    }
+
+    /// Drops all sockets, also those that are added later.
+    func close() {
+        state.withLock { state in
+            state.isClosed = true
+            state.sockets = []
+        }
+    }
 }

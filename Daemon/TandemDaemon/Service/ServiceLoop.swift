@@ -210,10 +210,7 @@ final class ServiceLoop {
 
     private func drainMailbox() -> Bool {
         wakeUp.clear()
-        let (isStopping, sockets) = mailbox.state.withLock { state in
-            defer { state.sockets = [] }
-            return (state.isStopping, state.sockets)
-        }
+        let (isStopping, sockets) = mailbox.drain()
         for socket in sockets { add(socket) }
         return isStopping
     }
