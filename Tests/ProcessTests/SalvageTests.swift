@@ -198,6 +198,26 @@ import Testing
         #expect(try names(target) == ["A1", "A3", "B2", "B3", "C4"])
     }
 
+    @Test func `a page that LMDB can read but not change is salvaged`() throws {
+        _ = try fill()
+        try removeSegments(keeping: 1)
+        let before = try dump(place.store)
+        let path = place.store + "/store/data.mdb"
+        var bytes = try files.contents(of: path, maximumBytes: 1 << 30)
+        // The entry of a table: its length of 48 bytes, its flags, and its key's length. A table is
+        // read despite a wrong length, but LMDB moves that many bytes when the entry changes.
+        let entry: [UInt8] = [48, 0, 0, 0, 2, 0, 4, 0] + Array("meta".utf8)
+        let places = bytes.indices.filter { bytes[$0...].starts(with: entry) }
+        try #require(!places.isEmpty)
+        for place in places { bytes[place + 1] = 16 }
+        try Data(bytes).write(to: URL(filePath: path))
+        let run = try runTandem("salvage", place.store, "--to", target)
+        expect(run, 0, "store: read at position ")
+        #expect(!run.output.contains("lost"))
+        expect(try runTandem("check", "-D", target), 0, "no faults")
+        #expect(try dump(target) == before)
+    }
+
     @Test func `a store with damaged pages is salvaged as far as it can be read, or refused`()
         throws
     {

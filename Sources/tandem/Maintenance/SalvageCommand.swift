@@ -392,11 +392,15 @@ struct SalvagedCopy {
         }
     }
 
+    /// Copies all keys of the store, and none of its pages.
+    ///
+    /// A damaged page that LMDB can read may still crash it when it changes the page.
     private func copyStore() throws {
+        // A store that another version has made must not be copied.
+        try Store.openForReading(path: folder.store, isPrivate: true).close()
         try RealFileSystem().createDirectory(path, mode: 0o700)
-        let store = try Store.openForReading(path: folder.store, isPrivate: true)
-        defer { store.close() }
-        try store.copyCheckpoint(to: path + "/data.mdb")
+        let copy = ReadableCopy(from: folder.store, to: path)
+        for table in StoreTable.allCases { try copy.copy(table) }
     }
 
     private func repair() throws {
