@@ -62,6 +62,23 @@ import Testing
         _ = try JSON(parsing: try await container.status())
     }
 
+    @Test func `a plan is explained at an earlier position of the same log`() throws {
+        let request = FetchRequest<ManagedObject>(entity: "Page")
+        let before = try container.end()
+        let writer = fixture.container("writer").makeContext(name: "writer")
+        try writer.insert(Page.self).text = "new"
+        let after = try writer.save()
+        let earlier = try container.explain(request, at: before)
+        #expect(earlier.position == before && earlier.returned == 0)
+        let last = try container.explain(request)
+        #expect(last.position == after && last.returned == 1)
+        let foreign = try #require(Position("1@9-00000000-0000-0000-0000-000000000001"))
+        let error = #expect(throws: TandemError.self) {
+            try container.explain(request, at: foreign)
+        }
+        #expect(error?.code == .historyExpired)
+    }
+
     @Test func `a wait for a position ends when another client saves it`() async throws {
         let end = try await container.end()
         let writer = fixture.container("writer").makeContext(name: "writer")

@@ -1,4 +1,4 @@
-import TandemModel
+public import TandemModel
 package import TandemQuery
 import TandemWire
 
@@ -7,7 +7,7 @@ import TandemWire
 /// It prints as a tree of access paths, such as `Team: index (zone, wins), 1 range`.
 public struct FetchExplanation: Sendable, CustomStringConvertible {
     /// The position at which the daemon read.
-    public let position: UInt64
+    public let position: Position
     /// The plan, as a tree in preorder: the substeps of a step follow it, one level deeper.
     package let steps: [FetchPlanStep]
     /// The requested order as text; empty if there is none, or for a count.

@@ -50,9 +50,9 @@ extension PersistentContainer {
     ///   - isCount: Whether to explain a count instead of a fetch of rows.
     ///   - position: The position to read at, instead of the journal's end.
     /// - Returns: The plan and the amount of data read.
-    /// - Throws: The errors of a fetch.
+    /// - Throws: The errors of a fetch; `historyExpired` for a position in a different log or epoch.
     public func explain<Object: ManagedObject>(
-        _ request: FetchRequest<Object>, isCount: Bool = false, at position: UInt64? = nil
+        _ request: FetchRequest<Object>, isCount: Bool = false, at position: Position? = nil
     ) throws -> FetchExplanation {
         let descriptor = try request.descriptor
         return try blocking { try await $0.explain(descriptor, isCount, position) }
@@ -60,7 +60,7 @@ extension PersistentContainer {
 
     /// Carries out a fetch in the daemon, and returns its plan and the amount of data read.
     public func explain<Object: ManagedObject>(
-        _ request: FetchRequest<Object>, isCount: Bool = false, at position: UInt64? = nil
+        _ request: FetchRequest<Object>, isCount: Bool = false, at position: Position? = nil
     ) async throws -> FetchExplanation {
         try await suspendingCalls.explain(try request.descriptor, isCount, position)
     }

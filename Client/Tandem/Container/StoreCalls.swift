@@ -37,9 +37,14 @@ struct StoreCalls {
     }
 
     func explain(
-        _ request: FetchDescriptor, _ isCount: Bool, _ position: UInt64?
+        _ request: FetchDescriptor, _ isCount: Bool, _ position: Position?
     ) async throws -> FetchExplanation {
-        let fetch = Fetch(request: request, kind: isCount ? .count : .rows, at: position ?? 0)
+        let start = try await calls.session().position(0)
+        if let position, !position.isComparable(with: start) {
+            throw TandemError.foreign(position)
+        }
+        let fetch = Fetch(
+            request: request, kind: isCount ? .count : .rows, at: position?.number ?? 0)
         guard case .explained(let answer) = try await answer(to: .explain(fetch)) else {
             throw TandemError.unexpectedAnswer("the plan of a fetch")
         }
@@ -52,7 +57,7 @@ struct StoreCalls {
         }
         let returned = Int(clamping: answer.returned)
         return FetchExplanation(
-            position: answer.position, steps: steps, sort: sort,
+            position: start.at(answer.position), steps: steps, sort: sort,
             rowsRead: Int(clamping: answer.rowsRead), keysRead: Int(clamping: answer.keysRead),
             // The daemon counts all matches.
             returned: isCount ? request.clipped(returned) : returned,

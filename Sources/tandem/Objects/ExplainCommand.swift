@@ -24,8 +24,12 @@ struct ExplainCommand: ParsableCommand {
 
     func run() throws {
         let (request, container) = (try options.request(), global.container())
-        if let at = options.at { try CommandFailure.checkReached(at, try container.end().number) }
-        let found = try container.explain(request, isCount: count, at: options.at)
+        let position = try options.at.map { at in
+            let end = try container.end()
+            try CommandFailure.checkReached(at, end.number)
+            return end.at(at)
+        }
+        let found = try container.explain(request, isCount: count, at: position)
         if output == .json { return printLine(ExplainCommand.json(found).text) }
         for line in found.plan(limits: limits) { printLine(line) }
         printLine(found.isAnsweredAtOnce ? "answered at once" : "answered by a reader")
@@ -45,7 +49,7 @@ struct ExplainCommand: ParsableCommand {
 
     private static func json(_ found: FetchExplanation) -> JSON {
         .object([
-            "position": .int(Int64(clamping: found.position)),
+            "position": .int(Int64(clamping: found.position.number)),
             "output": .string(found.output.rawValue), "atOnce": .bool(found.isAnsweredAtOnce),
             "plan": .array(found.steps.map(\.json)), "rowsRead": .int(Int64(found.rowsRead)),
             "keysRead": .int(Int64(found.keysRead)), "returned": .int(Int64(found.returned)),
