@@ -132,9 +132,9 @@ public final class EmbeddedDaemon: Sendable {
         return mine
     }
 
-    /// Stops the daemon after it has processed all accepted requests; blocks until its last
-    /// checkpoint is done.
+    /// Stops the daemon; blocks until its last checkpoint is done and all connections are closed.
     ///
+    /// Containers repeat requests that were not answered if their transport finds another daemon.
     /// Throws ``DaemonError`` if the journal or the store failed while the daemon was running.
     public func stop() throws(DaemonError) {
         handle.stop()

@@ -33,6 +33,14 @@ import Testing
         expect(try runTandem("verify", "-D", restored), 0, "no problems")
     }
 
+    @Test @MainActor func `no daemon serves a backup`() throws {
+        try fill()
+        expect(try runTandem("backup", backup, "-D", place.store), 0)
+        let run = try CommandRun("tandemd", ["--store", backup, "--socket", place.socket])
+        expect(run, 78, "\(backup) is a backup", "tandem restore")
+        expect(try runTandem("verify", backup), 0, "no problems")
+    }
+
     @Test @MainActor func `a backup is refused if anything that it copies is damaged`() throws {
         try fill()
         // In the first transaction of the copied segment, which the store has applied.

@@ -92,17 +92,22 @@ final class Engine {
     func disconnect(
         _ session: Session, because reason: String?, _ refusal: Refusal = .usage
     ) {
-        guard admission.remove(session) else { return }
+        if remove(session) { reporter.disconnected(session, because: reason, refusal) }
+    }
+
+    /// Removes a session and everything that waits for it; returns false if it was removed before.
+    private func remove(_ session: Session) -> Bool {
+        guard admission.remove(session) else { return false }
         reads.drop(session)
         if let search = batches.search(of: session) { reads.forget(search) }
         if !session.pins.isEmpty { journalMaintenance.scheduleRetention() }
         syncs.removeAll(of: session)
         pushes.remove(session)
         session.socket.shutdown()
-        reporter.disconnected(session, because: reason, refusal)
         assert(
             session.read == nil && session.group == nil,
             "A session that has ended waits for no read and no push.")
+        return true
     }
 
     /// Ends all reads and closes all connections, when the daemon ends.
@@ -110,7 +115,7 @@ final class Engine {
     /// The process may live on with an embedded daemon, and its clients have to notice the end.
     func disconnectAll() {
         reads.close()
-        for session in admission.sessions.values { disconnect(session, because: nil) }
+        for session in admission.ordered { _ = remove(session) }
     }
 
     /// Sends a client the error that ends its connection, and closes it.

@@ -22,7 +22,9 @@ public final class Daemon {
         fileprivate let wakeUp: WakeUp
         fileprivate let mailbox: DaemonMailbox
 
-        /// Stops the daemon: `run` completes accepted work, makes a checkpoint and returns.
+        /// Stops the daemon: `run` completes the current turn, makes a checkpoint and returns.
+        ///
+        /// Clients repeat requests that were not answered, once there is another daemon.
         public func stop() {
             mailbox.stop()
             wakeUp.signal()
@@ -108,6 +110,8 @@ public final class Daemon {
         self.lock = lock
     }
 
+    deinit { loop.close() }
+
     /// A reference to the daemon for other threads.
     public var handle: Handle { Handle(wakeUp: loop.wakeUp, mailbox: loop.mailbox) }
 
@@ -124,14 +128,16 @@ public final class Daemon {
     ) throws(DaemonError) {
         engine.configuration.setSource(
             reload.map { ConfigurationReload(configuration, read: $0) })
+        // Clients repeat their requests with the next daemon, so they learn of the end only after
+        // the last checkpoint.
         defer {
             engine.disconnectAll()
-            loop.mailbox.close()
+            loop.close()
         }
         do {
             engine.begin()
             try loop.run(signals: signals)
-            engine.disconnectAll()
+            engine.reads.close()
             try engine.end()
         } catch {
             throw Daemon.failure(error)
@@ -147,6 +153,14 @@ public final class Daemon {
 
     private static func prepare(_ configuration: DaemonConfiguration) throws -> LockFile {
         let files = RealFileSystem()
+        if let socket = configuration.socket { try UnixListener.checkLength(ofPath: socket) }
+        guard !files.exists(configuration.store + "/manifest.json") else {
+            throw DaemonError(
+                .system,
+                "\(configuration.store) is a backup, which a daemon would change; restore it into "
+                    + "another directory with `tandem restore \(configuration.store) --store DIRECTORY`"
+            )
+        }
         try files.createDirectory(configuration.store, mode: 0o700)
         try checkAccess(configuration.store)
         let lock = try LockFile(configuration.store + "/lock")
@@ -326,10 +340,10 @@ final class DaemonMailbox: Sendable {
     /// Asks the daemon to stop.
     func stop() { state.withLock { $0.isStopping = true } }
 
-    /// Adds the socket of a new client; a closed mailbox drops it, which closes the connection.
+    /// Adds the socket of a new client; a closed mailbox shuts it down.
     func add(_ socket: Socket) {
         state.withLock { state in
-            guard !state.isClosed else { return }
+            guard !state.isClosed else { return socket.shutdown() }
             state.sockets.append(socket)
         }
     }
@@ -342,10 +356,11 @@ final class DaemonMailbox: Sendable {
         }
     }
 
-    /// Drops all sockets, also those that are added later.
+    /// Shuts down all sockets, also those that are added later.
     func close() {
         state.withLock { state in
             state.isClosed = true
+            for socket in state.sockets { socket.shutdown() }
             state.sockets = []
         }
     }

@@ -6,7 +6,7 @@ final class ServiceLoop {
     let mailbox = DaemonMailbox()
     private let engine: Engine
     private let poller: any EventPoller
-    private let listener: UnixListener?
+    private var listener: UnixListener?
     private var events: [Poller.Event] = []
     private var buffer = [UInt8](repeating: 0, count: 256 << 10)
     private var lastHandshakeCheck: UInt64 = 0
@@ -46,6 +46,12 @@ final class ServiceLoop {
         while try !pass(signals) {}
         engine.environment.log(.stopping, ["position": engine.committer.position])
         engine.environment.notifier.stopping()
+    }
+
+    /// Stops listening, and refuses sockets that other threads still leave in the mailbox.
+    func close() {
+        listener = nil
+        mailbox.close()
     }
 
     /// Runs one round: a checkpoint if it is due, a wait, and a turn of the engine; returns true if

@@ -25,6 +25,14 @@ public final class UnixListener {
         _ = Glibc.close(descriptor)
     }
 
+    /// Throws an error with `isPathTooLong` if no socket can have this path.
+    package static func checkLength(ofPath path: String) throws(IOError) {
+        _ = try SocketAddress(path, for: .bind)
+        _ = try SocketAddress(temporaryPath(path), for: .bind)
+    }
+
+    private static func temporaryPath(_ path: String) -> String { path + ".new" }
+
     /// Listens at `path`, whose directory is created if missing (mode 0755).
     ///
     /// `mode` and `group` determine which users may connect, for example 0o660 and a group that
@@ -35,8 +43,8 @@ public final class UnixListener {
     public static func listen(
         path: String, mode: UInt32, group: UInt32? = nil, backlog: Int32 = 128
     ) throws(IOError) -> UnixListener {
-        let temporary = path + ".new"
-        _ = try SocketAddress(path, for: .bind)
+        try checkLength(ofPath: path)
+        let temporary = temporaryPath(path)
         let address = try SocketAddress(temporary, for: .bind)
         try RealFileSystem().createDirectory(directoryName(of: path), mode: 0o755)
         for name in [path, temporary] { try checkReplaceable(name) }
