@@ -159,6 +159,37 @@ import Testing
         #expect(try dump(target) == before)
     }
 
+    @Test func `a missing row to which nothing refers is recovered from the journal`() throws {
+        _ = try fill()
+        try removeSegments(keeping: 1)
+        let before = try dump(place.store)
+        let store = try openStore()
+        // The last page.
+        try store.repair([.delete(.rows, key: try key(ObjectID(entity: "Page", number: 13)))])
+        store.close()
+        let run = try runTandem("salvage", place.store, "--to", target)
+        expect(run, 0, "store: recovered from the journal: 1 object of Page")
+        #expect(try dump(target) == before)
+    }
+
+    @Test func `rows from before a gap in the journal replace lost ones, and are reported`()
+        throws
+    {
+        let players = try fill()
+        let folder = place.store + "/journal"
+        let segments = try files.list(folder).filter { $0.hasSuffix(".journal") }.sorted()
+        try #require(segments.count > 2)
+        try files.remove("\(folder)/\(segments[1])")
+        let before = try dump(place.store)
+        try damage([players[0], players[1]])
+        let run = try runTandem("salvage", place.store, "--to", target)
+        expect(
+            run, 1,
+            "lost: 2 objects of Player: recovered from before a gap in the journal, so later changes "
+                + "may be lost")
+        #expect(try dump(target) == before)
+    }
+
     @Test func `a complete journal is used instead of a store with losses`() throws {
         _ = try fill()
         let before = try dump(place.store)
@@ -216,6 +247,22 @@ import Testing
         #expect(!run.output.contains("lost"))
         expect(try runTandem("check", "-D", target), 0, "no faults")
         #expect(try dump(target) == before)
+    }
+
+    @Test func `a key that occurs twice is reported as lost`() throws {
+        let players = try fill()
+        try removeSegments(keeping: 1)
+        let path = place.store + "/store/data.mdb"
+        var bytes = try files.contents(of: path, maximumBytes: 1 << 30)
+        let (first, second) = (try key(players[0]), try key(players[1]))
+        for place in bytes.indices where bytes[place...].starts(with: second) {
+            bytes.replaceSubrange(place..<place + second.count, with: first)
+        }
+        try Data(bytes).write(to: URL(filePath: path))
+        let run = try runTandem("salvage", place.store, "--to", target)
+        expect(run, 1, "lost: keys of the table rows: 1 key damaged or used twice")
+        expect(try runTandem("check", "-D", target), 0, "no faults")
+        #expect(try names(target) == ["A1", "A3", "B1", "B2", "B3"])
     }
 
     @Test func `a store with damaged pages is salvaged as far as it can be read, or refused`()

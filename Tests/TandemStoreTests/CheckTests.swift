@@ -352,7 +352,7 @@ import Testing
         let losses = try bench.store.salvage { objects, contents in
             #expect(objects == [team] || contents == [Self.icon.reference.hash])
             var parts = JournalledParts()
-            parts.rows[team] = (row, 2)
+            parts.rows[team] = JournalledParts.LastRow(row, at: 2)
             parts.contents[Self.icon.reference.hash] = Self.icon.content
             return parts
         }

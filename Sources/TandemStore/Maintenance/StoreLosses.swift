@@ -4,6 +4,8 @@ package struct StoreLosses: Hashable, Sendable {
     package enum Kind: String, Hashable, Sendable, CaseIterable {
         /// A row that is missing or can't be read; the object was removed.
         case row
+        /// A row from before a gap in the journal, which replaces a lost row; the object was kept.
+        case laterChanges
         /// A row changed after the store's position; the row was kept.
         case version
         /// A reference to a lost object, or to an object that refers to a different one; the
@@ -65,6 +67,11 @@ extension StoreLosses.Kind {
     fileprivate var words: (one: String, many: String, reason: String) {
         switch self {
         case .row: ("object", "objects", "the rows are missing or cannot be read")
+        case .laterChanges:
+            (
+                "object", "objects",
+                "recovered from before a gap in the journal, so later changes may be lost"
+            )
         case .version: ("object", "objects", "changed after the store's position, kept")
         case .reference:
             ("value", "values", "set to null, because the targets are lost or do not refer back")

@@ -2,8 +2,22 @@ package import TandemModel
 
 /// Rows and blobs found in a journal for objects and long values that a store has lost.
 package struct JournalledParts {
-    /// The last row of each object and the position of its transaction.
-    package var rows: [ObjectReference: (row: Row, position: UInt64)] = [:]
+    /// The last row of an object in the journal.
+    package struct LastRow {
+        let row: Row
+        /// The position of its transaction.
+        let position: UInt64
+        /// Whether a part of the journal after the transaction is missing or unreadable, so that
+        /// the object may have changed later.
+        package var isOutdated = false
+
+        package init(_ row: Row, at position: UInt64) {
+            (self.row, self.position) = (row, position)
+        }
+    }
+
+    /// The last row of each object that was not deleted.
+    package var rows: [ObjectReference: LastRow] = [:]
     /// The contents of blobs by hash.
     package var contents: [[UInt8]: [UInt8]] = [:]
 
@@ -19,15 +33,20 @@ extension Store {
 
     /// Removes all unreadable or contradictory data, and repairs data that is derived from rows.
     ///
+    /// `missesRows` states whether keys of the table of rows are known to be lost. Then an object
+    /// without a row is recovered even if the journal does not show whether it was deleted.
+    ///
     /// Unlike ``repair(_:)``, this loses data: use it on a copy, and only if there is neither a
     /// complete journal nor a backup. `recover` is called first to find lost rows and blobs. No
     /// other process may use the store, and nothing may have been applied since the last
     /// checkpoint. Durable on return. Throws ``StoreError`` if faults remain, or if LMDB can't
     /// continue reading.
     package func salvage(
+        missesRows: Bool = false,
         recovering recover: @escaping Recovery = { _, _ in JournalledParts() }
     ) throws -> StoreLosses {
         var salvage = StoreSalvage(self, recover)
+        try salvage.recoverUnreferenced(missesRows: missesRows)
         try salvage.run()
         return salvage.losses
     }
@@ -71,6 +90,44 @@ struct StoreSalvage {
                     "the store has \(report.found) faults that cannot be removed, the first: "
                         + "\(report.findings[0])")
             }
+        }
+    }
+
+    /// Recovers objects that have a number but no row, and whose deletion the journal lacks.
+    ///
+    /// The check finds a missing row only if something refers to its object.
+    mutating func recoverUnreferenced(missesRows: Bool) throws {
+        let (transaction, tables) = (try store.current, store.tables)
+        var missing: Set<ObjectReference> = []
+        try transaction.scan(tables.numbers, from: []) { (key, value) throws(StoreError) in
+            guard key.count == 8, value.count == 2 else { return true }
+            let object = ObjectReference(
+                tag: value.bigEndian(0, as: UInt16.self), number: key.bigEndian(0, as: UInt64.self))
+            if try transaction.get(tables.rows, StoreKey.row(object)) == nil {
+                missing.insert(object)
+            }
+            return true
+        }
+        guard !missing.isEmpty else { return }
+        var found = try recover(missing, [])
+        if !missesRows { found.rows = found.rows.filter { !$0.value.isOutdated } }
+        var repairs: [StoreFinding.Repair] = []
+        for object in missing.intersection(found.rows.keys) {
+            let key = StoreKey.row(object)
+            guard let value = value(found, key, store.appliedPosition) else { continue }
+            repairs.append(.put(.rows, key: key, value: value))
+            addRecovered(object, found)
+        }
+        if !repairs.isEmpty { try store.repair(repairs) }
+    }
+
+    /// Counts an object that was recovered from the journal.
+    private mutating func addRecovered(_ object: ObjectReference, _ found: JournalledParts) {
+        let name = store.model?.entity(tagged: object.tag)?.name ?? ""
+        if found.rows[object]?.isOutdated ?? false {
+            losses.add(.laterChanges, name)
+        } else {
+            losses.recoveredObjects[name, default: 0] += 1
         }
     }
 
@@ -126,7 +183,7 @@ struct StoreSalvage {
                 losses.add(.version, name)
             } else if let value = value(found, finding.key, position) {
                 repairs.append(.put(.rows, key: finding.key, value: value))
-                losses.recoveredObjects[name, default: 0] += 1
+                if let object = Self.object(finding.key) { addRecovered(object, found) }
             } else {
                 repairs.append(.delete(.rows, key: finding.key))
                 losses.add(.row, name)
@@ -210,7 +267,7 @@ struct StoreSalvage {
                 continue
             }
             repairs.append(.put(.rows, key: StoreKey.row(object), value: value))
-            losses.recoveredObjects[name, default: 0] += 1
+            addRecovered(object, found)
         }
         if !repairs.isEmpty { try store.repair(repairs) }
         return true
@@ -221,11 +278,11 @@ struct StoreSalvage {
     private func value(
         _ found: JournalledParts, _ key: [UInt8], _ position: UInt64
     ) -> [UInt8]? {
-        guard let object = Self.object(key), let (row, last) = found.rows[object],
+        guard let object = Self.object(key), let last = found.rows[object],
             let model = store.model, let entity = model.entity(tagged: object.tag),
-            row.isValid(for: entity), row.modelVersion == model.version
+            last.row.isValid(for: entity), last.row.modelVersion == model.version
         else { return nil }
-        return Self.version(min(last, position)) + row.bytes
+        return Self.version(min(last.position, position)) + last.row.bytes
     }
 
     private static func version(_ position: UInt64) -> [UInt8] {

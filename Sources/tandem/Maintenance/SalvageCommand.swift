@@ -28,7 +28,10 @@ struct SalvageCommand: ParsableCommand {
         help: ArgumentHelp("Run one step of copying the store to --to.", visibility: .private))
     var step: SalvagedCopy.Step?
 
-    @Option(help: ArgumentHelp("The table that a step copies.", visibility: .private))
+    @Option(
+        help: ArgumentHelp(
+            "The table that a step copies, or that lacks keys in the repair.", visibility: .private)
+    )
     var table: String?
 
     func run() throws {
@@ -108,7 +111,7 @@ struct Salvage {
     private func make() throws -> SalvageReport {
         var report = SalvageReport()
         try files.createDirectory(draft, mode: 0o700)
-        var snapshot = copyStore(&report)
+        var snapshot = try copyStore(&report)
         if let made = snapshot, !made.losses.isEmpty {
             if try readsWithoutStore(made.position) {
                 report.lines.append(
@@ -146,9 +149,11 @@ struct Salvage {
     }
 
     /// Copies the store's last checkpoint; returns nil if it can't be read.
+    ///
+    /// Throws a failure if there is no room for the copy.
     private func copyStore(
         _ report: inout SalvageReport
-    ) -> (path: String, position: UInt64, identity: StoreIdentity, losses: [String])? {
+    ) throws -> (path: String, position: UInt64, identity: StoreIdentity, losses: [String])? {
         let copy = SalvagedCopy(of: folder, in: draft + "/copy")
         do {
             let lines = try copy.makeInChildren()
@@ -160,6 +165,8 @@ struct Salvage {
             return (
                 copy.path + "/data.mdb", made.appliedPosition, made.identity, lines.filter(isLoss)
             )
+        } catch let shortage as SalvagedCopy.Shortage {
+            throw CommandFailure(shortage.message)
         } catch {
             let reason = (error as? CommandFailure)?.message ?? "\(error)"
             report.lines.append("store: not used: \(SalvagedCopy.withoutRemedy(reason))")
@@ -297,27 +304,38 @@ struct SalvagedCopy {
     /// Each step runs in its own process, because a damaged file may kill it with SIGBUS or
     /// SIGSEGV.
     enum Step: String, ExpressibleByArgument {
-        /// Copies the whole store and repairs the copy.
+        /// Copies all tables.
         case whole
         /// Copies one table from its beginning, up to the first page that can't be read.
         case table
         /// Copies one table backwards from its end, until it meets a key that was already copied.
         case tail
-        /// Repairs a copy that was made table by table.
+        /// Repairs the copy.
         case repair
+    }
+
+    /// A lack of disk or address space for the copy, which says nothing about the store.
+    struct Shortage: Error {
+        let message: String
+        /// The exit code of a step that ends with a shortage.
+        fileprivate static let code: Int32 = 3
     }
 
     /// Makes the copy and returns lines for the report; a line about a loss begins with "lost: ".
     ///
-    /// Throws a failure with the reason if the store can't be used.
+    /// Throws a failure with the reason if the store can't be used, or a ``Shortage``.
     func makeInChildren() throws -> [String] {
+        try RealFileSystem().createDirectory(path, mode: 0o700)
+        var lines: [String]
         do {
-            return try runInChild(.whole)
+            lines = try runInChild(.whole)
         } catch let failure as CommandFailure {
             guard let copied = try copyTables() else { throw failure }
-            return ["store: copied table by table: \(Self.withoutRemedy(failure.message))"]
-                + copied + (try runInChild(.repair))
+            let reason = Self.withoutRemedy(failure.message)
+            lines = ["store: copied table by table: \(reason)"] + copied
         }
+        let missesRows = lines.contains { $0.hasPrefix(Self.lostKeys(of: .rows)) }
+        return try lines + runInChild(.repair, missesRows ? .rows : nil)
     }
 
     /// The tables that can be derived from other tables, so that a loss of keys loses no data.
@@ -335,12 +353,14 @@ struct SalvagedCopy {
         var lines: [String] = []
         for table in [StoreTable.meta] + StoreTable.allCases.filter({ $0 != .meta }) {
             do {
-                _ = try runInChild(.table, table)
+                lines += try runInChild(.table, table)
             } catch let failure as CommandFailure {
                 if table == .meta { return nil }
-                _ = try? runInChild(.tail, table)
+                do {
+                    lines += try runInChild(.tail, table)
+                } catch is CommandFailure {}
                 if !Self.derived.contains(table) {
-                    lines.append("lost: keys of the table \(table.rawValue): \(failure.message)")
+                    lines.append("\(Self.lostKeys(of: table)): \(failure.message)")
                 }
             }
         }
@@ -358,6 +378,7 @@ struct SalvagedCopy {
         let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
         switch child.wait() {
         case .exited(0): return lines
+        case .exited(Shortage.code): throw Shortage(message: lines.last ?? "")
         case .exited: throw CommandFailure(lines.last ?? "the copying process ended early")
         case .signalled(let signal):
             throw CommandFailure(
@@ -370,6 +391,7 @@ struct SalvagedCopy {
     /// If the step fails, its last line is the reason, and the exit code is 1.
     func run(_ step: Step, _ table: StoreTable) throws {
         let data = folder.store + "/data.mdb"
+        CrashReports.disable()
         BusErrors.end(
             with: 1, saying: "\(data) is truncated, or its disk cannot be read (SIGBUS)",
             descriptor: StandardStream.output.descriptor)
@@ -378,33 +400,38 @@ struct SalvagedCopy {
                 throw CommandFailure("there is no file \(data)")
             }
             switch step {
-            case .whole:
-                try copyStore()
-                try repair()
-            case .table, .tail:
-                try ReadableCopy(from: folder.store, to: path).copy(
-                    table, backwards: step == .tail)
-            case .repair: try repair()
+            case .whole: for table in StoreTable.allCases { try copy(table, .large) }
+            case .table: try copy(table, .small)
+            case .tail: try copy(table, .small, backwards: true)
+            case .repair: try repair(missesRows: table == .rows)
             }
+        } catch let error as StoreError where error.isShortage {
+            printLine(error.message)
+            throw ExitCode(Shortage.code)
         } catch {
             printLine((error as? CommandFailure)?.message ?? "\(error)")
             throw ExitCode(1)
         }
     }
 
-    /// Copies all keys of the store, and none of its pages.
-    ///
-    /// A damaged page that LMDB can read may still crash it when it changes the page.
-    private func copyStore() throws {
-        // A store that another version has made must not be copied.
-        try Store.openForReading(path: folder.store, isPrivate: true).close()
-        try RealFileSystem().createDirectory(path, mode: 0o700)
-        let copy = ReadableCopy(from: folder.store, to: path)
-        for table in StoreTable.allCases { try copy.copy(table) }
+    /// Copies all readable keys of a table, and reports those that were left out.
+    private func copy(
+        _ table: StoreTable, _ batch: ReadableCopy.Batch, backwards: Bool = false
+    ) throws {
+        let copy = ReadableCopy(from: folder.store, to: path, batch: batch)
+        let leftOut = try copy.copy(table, backwards: backwards)
+        guard leftOut > 0, !Self.derived.contains(table) else { return }
+        printLine(
+            "\(Self.lostKeys(of: table)): \(Quantity.count(leftOut, "key")) damaged or used twice")
     }
 
-    private func repair() throws {
-        let losses = try salvage()
+    /// The beginning of a line about lost keys of a table.
+    private static func lostKeys(of table: StoreTable) -> String {
+        "lost: keys of the table \(table.rawValue)"
+    }
+
+    private func repair(missesRows: Bool) throws {
+        let losses = try salvage(missesRows: missesRows)
         if losses.repaired > 0 {
             printLine("store: repaired \(Quantity.count(losses.repaired, "fault")) from its rows")
         }
@@ -414,12 +441,12 @@ struct SalvagedCopy {
 
     /// Repairs everything derived from rows, recovers rows and contents of long values from the
     /// journal, and removes other damage.
-    private func salvage() throws -> StoreLosses {
+    private func salvage(missesRows: Bool) throws -> StoreLosses {
         let copy = try Store.open(
             path: path, newIdentity: StoreIdentity(log: LogID(high: 0, low: 0), epoch: 0))
         defer { copy.close() }
         let position = copy.appliedPosition
-        return try copy.salvage { objects, contents in
+        return try copy.salvage(missesRows: missesRows) { objects, contents in
             try parts(of: objects, contents, through: position)
         }
     }
@@ -437,22 +464,28 @@ struct SalvagedCopy {
             guard case .entry(let entry) = item, entry.position <= last,
                 let transaction = try? EncodedTransaction(bytes: entry.payload).decoded()
             else {
-                // A row from before a gap may be older than the row in the store.
-                parts.rows = [:]
+                // A row from before a gap may be older than the lost row.
+                parts.rows = parts.rows.mapValues(Self.outdated)
                 continue
             }
             for change in transaction.changes where objects.contains(change.object) {
                 if change.kind == .delete { parts.rows[change.object] = nil }
                 guard let row = change.row else { continue }
-                parts.rows[change.object] = (row, entry.position)
+                parts.rows[change.object] = JournalledParts.LastRow(row, at: entry.position)
             }
             for blob in transaction.blobs where contents.contains(blob.reference.hash) {
                 parts.contents[blob.reference.hash] = blob.content
             }
         }
-        // The journal ends before the store's position, so its rows may be outdated.
-        if reader.position <= last { parts.rows = [:] }
+        // The journal ends before the store's position.
+        if reader.position <= last { parts.rows = parts.rows.mapValues(Self.outdated) }
         return parts
+    }
+
+    private static func outdated(_ row: JournalledParts.LastRow) -> JournalledParts.LastRow {
+        var row = row
+        row.isOutdated = true
+        return row
     }
 
     /// Returns a message without the advice to rebuild the store, which needs a journal.
