@@ -74,10 +74,11 @@ extension CompiledModel {
     /// entities.
     package func unknownEntity(_ name: String) -> TandemError {
         let names = entities.map(\.name).sorted()
-        let known =
-            names.isEmpty
-            ? "the model has none" : "the entities are \(names.joined(separator: ", "))"
-        return TandemError(.unknownEntity, "there is no entity `\(name.prefix(100))`; \(known)")
+        guard !names.isEmpty else { return TandemError.noModel(.unknownEntity) }
+        return TandemError(
+            .unknownEntity,
+            "there is no entity `\(name.prefix(100))`; the entities are "
+                + names.joined(separator: ", "))
     }
 }
 

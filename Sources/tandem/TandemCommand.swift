@@ -18,7 +18,8 @@ struct TandemCommand: ParsableCommand {
             ENVIRONMENT:
               TANDEM_SOCKET: path of the daemon's socket, used if --socket is not given
               TANDEM_NAME: name of the daemon, used if --name is not given
-              TANDEM_STORE: directory of a store, used if neither -D nor a daemon is given
+              TANDEM_STORE: directory of a store, used if -D is not given and, by verbs that can use a daemon, if none is \
+              named
               TANDEM_PAGER, PAGER: pager of `log` on a terminal
               NO_COLOR: no colours unless --color always
               LC_ALL, LC_CTYPE, LANG: C or POSIX for ASCII symbols on a terminal

@@ -91,6 +91,7 @@ import Testing
         let name = #""name": {"type": "string"}"#
         let first = try file("first.json", Self.text(name + #", "wins": {"type": "int"}"#))
         #expect(try tandem("schema", "apply", first).code == 0)
+        expect(try tandem("schema", "apply", first), 0, "the store already has this model")
         let second = try file("second.json", Self.text(name))
         let watch = "'\(DaemonProcess.products)/tandem' watch Team --sort wins"
         let migrate = "'\(DaemonProcess.products)/tandem' schema migrate '\(second)' --yes"

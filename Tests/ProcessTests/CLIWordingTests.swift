@@ -78,8 +78,15 @@ import Testing
         expect(try run("vacuum --size 1 -y"), 0, "nothing to remove")
         expect(try run("log --socket '\(place.path)/none'"), 3, "no daemon listens")
         expect(try run("log", "TANDEM_SOCKET='\(place.path)/none'"), 3, "no daemon listens")
+        // A socket does not tell where its store is, and no other store must be read.
+        for verb in ["check", "dump", "verify", "rebuild", "backup '\(place.path)/other'"] {
+            expect(
+                try run(verb, "TANDEM_STORE= TANDEM_SOCKET='\(place.socket)'"), 2,
+                "TANDEM_SOCKET names only a socket")
+        }
         let backup = place.path + "/backup"
         expect(try run("backup '\(backup)'"), 0)
+        expect(try run("verify '\(backup)'", "TANDEM_STORE= TANDEM_SOCKET='\(place.socket)'"), 0)
         expect(try run("restore '\(backup)' -D '\(place.path)/restored'"), 0)
         expect(try run("verify -D '\(place.path)/restored'"), 0, "no problems")
     }

@@ -50,7 +50,7 @@ extension PersistentContainer {
     ///   - isCount: Whether to explain a count instead of a fetch of rows.
     ///   - position: The position to read at, instead of the journal's end.
     /// - Returns: The plan and the amount of data read.
-    /// - Throws: The errors of a fetch; `historyExpired` for a position in a different log or epoch.
+    /// - Throws: The errors of a fetch; `historyExpired` for a position of another log or epoch.
     public func explain<Object: ManagedObject>(
         _ request: FetchRequest<Object>, isCount: Bool = false, at position: Position? = nil
     ) throws -> FetchExplanation {

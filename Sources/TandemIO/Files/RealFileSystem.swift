@@ -45,7 +45,8 @@ public final class RealFileSystem: FileSystem, Sendable {
         let number = errno
         // Another process may have created the directory in the meantime.
         if number == EEXIST && isDirectory(path) { return try syncExisting(parent) }
-        throw IOError(.createDirectory, path, errno: number)
+        let detail = number == EEXIST ? "a file with this name exists; move it away" : ""
+        throw IOError(.createDirectory, path, errno: number, detail: detail)
     }
 
     /// Syncs the parent of an existing directory: its creator may have died before the name was on

@@ -26,7 +26,8 @@ public final class StandardStream: Sendable {
     public var failure: IOError? {
         let number = closedBy.load(ordering: .relaxed)
         guard number != 0, number != EPIPE else { return nil }
-        return IOError(.write, descriptor == STDOUT_FILENO ? "<output>" : "<errors>", errno: number)
+        let name = descriptor == STDOUT_FILENO ? "standard output" : "standard error"
+        return IOError(.write, name, errno: number)
     }
 
     /// Whether the stream is connected to journald, which accepts priorities.

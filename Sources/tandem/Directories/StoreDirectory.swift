@@ -15,13 +15,27 @@ struct StoreDirectory: ParsableArguments {
 
     func validate() throws { try DaemonName.check(name) }
 
+    /// Throws a failure if only TANDEM_SOCKET names a daemon, whose store has an unknown path.
+    ///
+    /// Otherwise the verb would read the files of a different daemon.
+    func checkIsNamed() throws {
+        guard directory == nil, name == nil, variable("TANDEM_STORE") == nil,
+            variable("TANDEM_NAME") == nil, variable("TANDEM_SOCKET") != nil
+        else { return }
+        throw CommandFailure(
+            "this verb reads a store's files, but TANDEM_SOCKET names only a socket; give the "
+                + "directory with -D or TANDEM_STORE (`tandem status` prints it)", code: 2)
+    }
+
+    private func variable(_ name: String) -> String? {
+        ThisProcess.environment(name).flatMap { $0.isEmpty ? nil : $0 }
+    }
+
     /// The directory of store and journal.
     var path: String {
         if let directory { return directory }
-        if name == nil, let path = ThisProcess.environment("TANDEM_STORE"), !path.isEmpty {
-            return path
-        }
-        let name = name ?? ThisProcess.environment("TANDEM_NAME") ?? "default"
+        if name == nil, let path = variable("TANDEM_STORE") { return path }
+        let name = name ?? variable("TANDEM_NAME") ?? "default"
         guard ThisProcess.effectiveUserID != 0, ThisProcess.environment("XDG_RUNTIME_DIR") != nil
         else { return "/var/lib/tandem/\(name)" }
         let home = ThisProcess.environment("HOME") ?? "/"
@@ -37,10 +51,16 @@ struct StoreDirectory: ParsableArguments {
     var journal: String { folder.journal }
 
     /// Opens the store for reading, with or without a running daemon.
-    func openForReading() throws -> Store { try folder.openForReading() }
+    func openForReading() throws -> Store {
+        try checkIsNamed()
+        return try folder.openForReading()
+    }
 
     /// Acquires the store's lock, as the daemon does.
-    func lock() throws -> LockFile { try folder.lock() }
+    func lock() throws -> LockFile {
+        try checkIsNamed()
+        return try folder.lock()
+    }
 }
 
 /// Verifies a backup.
@@ -68,7 +88,9 @@ func readingBackup<Result>(_ path: String, _ body: () throws -> Result) throws -
             throw failure
         }
         throw CommandFailure(
-            failure.message + "; this is the directory of a store: use `tandem verify -D \(path)`",
+            failure.message
+                + "; this is the directory of a store, not a backup: verify it with `tandem verify -D "
+                + "\(path)`, or back it up with `tandem backup`",
             code: failure.code)
     }
 }

@@ -290,6 +290,7 @@ struct RevertCommand: ParsableCommand {
             }
         } else {
             let after = object.snapshot
+            var line = ["update \(id)"]
             for item in change.before {
                 let property = entity.properties[item.slot]
                 let expected = change.row?.uncheckedValue(item.slot, in: entity) ?? .null
@@ -299,8 +300,10 @@ struct RevertCommand: ParsableCommand {
                     continue
                 }
                 try set(item.value, property, of: object, id, old)
+                let texts = [expected, item.value].map { ValueText.short($0, old) }
+                line.append("\(present.name) \(texts[0])→\(texts[1])")
             }
-            lines.append("update \(id)")
+            lines.append(line.joined(separator: " ").printable)
         }
         try undoLinks(change, entity, of: object, id, old)
     }

@@ -18,6 +18,7 @@ struct ChangeText {
     var summary: String {
         if let hash = entry.modelHash { return summary(ofModel: hash) }
         let changes = entry.transaction.changes
+        guard !changes.isEmpty else { return "no changes" }
         let shown = changes.prefix(4).map { line($0, cutting: true) }
         let rest = changes.count - shown.count
         return (shown + (rest > 0 ? ["and \(Quantity.count(rest)) more"] : []))

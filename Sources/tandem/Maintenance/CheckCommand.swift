@@ -90,9 +90,17 @@ struct CheckCommand: ParsableCommand {
     }
 
     private func reportClean(_ report: StoreReport) {
-        let tables = StoreTable.allCases.filter { report.keysRead[$0, default: 0] > 0 }
-            .map { "\(report.keysRead[$0, default: 0]) \($0.rawValue)" }
-        if output == .json { return }
+        let read = StoreTable.allCases.map { ($0.rawValue, report.keysRead[$0, default: 0]) }
+            .filter { $0.1 > 0 }
+        if output == .json {
+            let keys = read.map { ($0, JSON.int(Int64($1))) }
+            let summary: JSON = .object([
+                "position": .int(Int64(clamping: report.position)), "faults": .int(0),
+                "keys": .object(Dictionary(uniqueKeysWithValues: keys)),
+            ])
+            return printLine(summary.text)
+        }
+        let tables = read.map { "\($1) \($0)" }
         let list = tables.isEmpty ? "the store is empty" : tables.joined(separator: ", ")
         printLine("position \(report.position): \(list); no faults")
     }

@@ -34,7 +34,12 @@ struct SchemaCommand: ParsableCommand {
         @OptionGroup var file: ModelFile
 
         func run() throws {
-            printLine("installed at position \(try global.container().install(try file.model()))")
+            let container = global.container()
+            let before = try container.end()
+            let position = try container.install(try file.model())
+            printLine(
+                position > before
+                    ? "installed at position \(position)" : "the store already has this model")
         }
     }
 }

@@ -55,6 +55,7 @@ struct VerifyCommand: ParsableCommand {
         let manifest = try target.map { path in
             try verifiedBackup(path, progress: progress.update)
         }
+        if target == nil { try location.checkIsNamed() }
         let folder = target.map(StoreFolder.init) ?? location.folder
         try folder.checkExists()
         // The store is read first, so that the journal already contains all transactions that the

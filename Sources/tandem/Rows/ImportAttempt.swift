@@ -35,7 +35,7 @@ struct ImportCounts {
 
     /// One line for each entity.
     var lines: [String] {
-        if imported.isEmpty { return ["nothing to import"] }
+        if imported.isEmpty { return [rejected > 0 ? "nothing was imported" : "nothing to import"] }
         return imported.sorted { $0.key < $1.key }.map {
             "imported \($1) \($1 == 1 ? "object" : "objects") of \($0)"
         }

@@ -43,6 +43,8 @@ final class RejectFile {
     private var end: UInt64 = 0
     /// The rejected lines by file name, which is empty for a single file.
     private var lines: [String: [Int: Stage]] = [:]
+    /// The reason for the first rejected row of the file.
+    private(set) var firstReason: String?
     var count: Int { lines.values.reduce(0) { $0 + $1.count } }
     var mark: Mark { Mark(end: end, lines: lines) }
 
@@ -67,7 +69,8 @@ final class RejectFile {
         }
         guard isContinued else {
             throw CommandFailure(
-                "\(path) exists; continue the import that wrote it (--id), or name another file with --rejects",
+                "\(path) exists; continue the import that wrote it (--id), delete the file after correcting the "
+                    + "rows, or name another file with --rejects",
                 code: 2)
         }
         try mapped { try read() }
@@ -164,6 +167,7 @@ final class RejectFile {
             let stage = json["by"]?.string.flatMap(Stage.init(rawValue:))
         else { return false }
         lines[json["file"]?.string ?? "", default: [:]][line] = stage
+        firstReason = firstReason ?? json["error"]?.string
         return true
     }
 
@@ -199,6 +203,7 @@ final class RejectFile {
         var bytes: [UInt8] = []
         for reject in rejects where lines[name]?[reject.line] == nil {
             lines[name, default: [:]][reject.line] = stage
+            firstReason = firstReason ?? Self.shortened(reject.reason)
             var members: [String: JSON] = [
                 "import": .string(id), "line": .int(Int64(reject.line)),
                 "by": .string(stage.rawValue), "error": .string(Self.shortened(reject.reason)),

@@ -129,7 +129,8 @@ struct ImportCommand: AsyncParsableCommand {
         show(attempt.result)
         guard rejects.count > 0 else { return }
         let rows = rejects.count == 1 ? "1 row was" : "\(rejects.count) rows were"
-        throw CommandFailure("\(rows) rejected; see \(rejects.path)")
+        let reason = rejects.firstReason.map { "; the first: \($0)" } ?? ""
+        throw CommandFailure("\(rows) rejected; see \(rejects.path)\(reason)")
     }
 
     /// Returns the failure of an import in which the first rows of a file or entity all failed.
