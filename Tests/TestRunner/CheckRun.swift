@@ -35,7 +35,10 @@ struct CheckRun {
             let variables = kind.variables(
                 seed + UInt64(rounds * 1_000), entry.seconds - (start - began))
             isComplete = try round(bundle, variables) { result in
-                report.add(result)
+                report.add(
+                    result,
+                    repeatedBy: kind.build == .debug
+                        ? .test(variables: variables) : .kind(command: command(entry.seconds)))
                 passed += result.progress.passed
                 failed += result.progress.failed
             }
@@ -60,11 +63,15 @@ struct CheckRun {
     private func line(
         _ outcome: String, _ rounds: Int, repeatedFor seconds: Double? = nil
     ) -> String {
-        let minutes = Int(((seconds ?? entry.seconds) / 60).rounded(.up))
         let name = entry.kind.name.padding(toLength: 11, withPad: " ", startingAt: 0)
         return "\(name) \(outcome) in \(Int(TestProcess.now - began)) s, seed \(seed), "
-            + "\(rounds) rounds; repeat: make check KINDS=\(entry.kind.name) SEED=\(seed) "
-            + "MINUTES=\(minutes)"
+            + "\(rounds) rounds; repeat: \(command(seconds ?? entry.seconds))"
+    }
+
+    /// Returns the command that repeats the kind for some time.
+    private func command(_ seconds: Double) -> String {
+        "make check KINDS=\(entry.kind.name) SEED=\(seed) "
+            + "MINUTES=\(Int((seconds / 60).rounded(.up)))"
     }
 
     /// Runs all tests of the kind once; returns false if the limit ended the run.

@@ -9,6 +9,15 @@ struct TestReport {
     private(set) var groups: [GroupResult] = []
     /// The command that repeats tests, without their names.
     let command: String
+    private var repetitions: [String: Repetition] = [:]
+
+    /// The way to repeat a failed test.
+    enum Repetition {
+        /// The report's command, with these variables.
+        case test(variables: [String: String])
+        /// A command that repeats all tests of the test's kind, because they need another build.
+        case kind(command: String)
+    }
 
     init(command: String) { self.command = command }
 
@@ -36,8 +45,11 @@ struct TestReport {
         return outcome
     }
 
-    mutating func add(_ result: GroupResult) {
+    mutating func add(
+        _ result: GroupResult, repeatedBy repetition: Repetition = .test(variables: [:])
+    ) {
         groups.append(result)
+        for failure in result.progress.failures { repetitions[failure.test] = repetition }
         passed += result.progress.passed
         failed += result.progress.failed
         failures += result.progress.failures
@@ -83,13 +95,21 @@ struct TestReport {
 
     /// Returns the command that repeats one test, with its seed if there is one.
     func repeating(_ test: String, seed: String?) -> String {
+        var variables: [String: String] = [:]
+        switch repetitions[test] {
+        case .kind(let command): return command
+        case .test(let others): variables = others
+        case nil: break
+        }
+        if let seed { variables["TANDEM_SEED"] = seed }
+        let settings = variables.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value) " }
         // Drop the file and the line at the end of the id.
         let names = test.split(separator: "/")
         let id =
             names.last?.contains(".swift:") == true
             ? names.dropLast().joined(separator: "/") : test
         let expression = "^" + TestPlan.escaped(id)
-        return (seed.map { "TANDEM_SEED=\($0) " } ?? "") + command
+        return settings.joined() + command
             + " TEST='" + expression.replacing("'", with: "'\\''") + "'"
     }
 

@@ -96,7 +96,14 @@ import Testing
         report.add(result)
         let summary = report.summary(wallSeconds: 4)
         #expect(report.counts == "1 passed, 1 failed, 2 skipped")
-        #expect(summary.contains("TANDEM_SEED=77 make test TEST='^A\\.S\\/two\\(\\)'"))
+        #expect(summary.contains("    TANDEM_SEED=77 make test TEST='^A\\.S\\/two\\(\\)'"))
+        report = TestReport(command: "make test")
+        report.add(result, repeatedBy: .test(variables: ["TANDEM_SEED": "1", "TANDEM_DEEP": "1"]))
+        let deep = report.summary(wallSeconds: 4)
+        #expect(deep.contains("    TANDEM_DEEP=1 TANDEM_SEED=77 make test TEST="))
+        report = TestReport(command: "make test")
+        report.add(result, repeatedBy: .kind(command: "make check KINDS=release"))
+        #expect(report.summary(wallSeconds: 4).contains("\n    make check KINDS=release\n"))
     }
 
     @Test func `a fault whose test is skipped is listed`() {

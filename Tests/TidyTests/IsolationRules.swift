@@ -5,7 +5,7 @@ enum IsolationRules {
     static let targets: Set<String> = [
         "TandemIOTests", "TandemJournalTests", "TandemStoreTests", "TandemDaemonTests",
         "TandemTests", "ProcessTests", "FaultTests", "SimulationTests", "OracleTests", "FuzzTests",
-        "TestRunnerTests",
+        "TestRunnerTests", "TandemServiceTests",
     ]
 
     /// Returns the suites of these targets without the main actor or `.ownThread`, functions
