@@ -9,6 +9,7 @@ struct TestReport {
     private(set) var groups: [GroupResult] = []
     /// The command that repeats tests, without their names.
     let command: String
+    /// The ways to repeat the failed tests, by test.
     private var repetitions: [String: Repetition] = [:]
 
     /// The way to repeat a failed test.

@@ -24,7 +24,7 @@ public final class Daemon {
 
         /// Stops the daemon: `run` completes the current turn, makes a checkpoint and returns.
         ///
-        /// Clients repeat requests that were not answered, once there is another daemon.
+        /// As soon as the next daemon runs, clients repeat the requests that were not answered.
         public func stop() {
             mailbox.stop()
             wakeUp.signal()
@@ -128,8 +128,8 @@ public final class Daemon {
     ) throws(DaemonError) {
         engine.configuration.setSource(
             reload.map { ConfigurationReload(configuration, read: $0) })
-        // Clients repeat their requests with the next daemon, so they learn of the end only after
-        // the last checkpoint.
+        // Clients wait a few seconds for the next daemon, so the connections stay open until the
+        // last checkpoint is done.
         defer {
             engine.disconnectAll()
             loop.close()

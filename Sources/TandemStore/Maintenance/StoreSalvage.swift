@@ -9,7 +9,7 @@ package struct JournalledParts {
         let position: UInt64
         /// Whether a part of the journal after the transaction is missing or unreadable, so that
         /// the object may have changed later.
-        package var isOutdated = false
+        fileprivate(set) var isOutdated = false
 
         package init(_ row: Row, at position: UInt64) {
             (self.row, self.position) = (row, position)
@@ -23,6 +23,11 @@ package struct JournalledParts {
 
     /// Creates an empty set of parts.
     package init() {}
+
+    /// Records that the next part of the journal is missing or unreadable.
+    package mutating func addGap() {
+        for object in rows.keys { rows[object]?.isOutdated = true }
+    }
 }
 
 extension Store {

@@ -27,9 +27,7 @@ struct StoreDirectory: ParsableArguments {
                 + "directory with -D or TANDEM_STORE (`tandem status` prints it)", code: 2)
     }
 
-    private func variable(_ name: String) -> String? {
-        ThisProcess.environment(name).flatMap { $0.isEmpty ? nil : $0 }
-    }
+    private func variable(_ name: String) -> String? { GlobalOptions.variable(name) }
 
     /// The directory of store and journal.
     var path: String {

@@ -465,7 +465,7 @@ struct SalvagedCopy {
                 let transaction = try? EncodedTransaction(bytes: entry.payload).decoded()
             else {
                 // A row from before a gap may be older than the lost row.
-                parts.rows = parts.rows.mapValues(Self.outdated)
+                parts.addGap()
                 continue
             }
             for change in transaction.changes where objects.contains(change.object) {
@@ -478,14 +478,8 @@ struct SalvagedCopy {
             }
         }
         // The journal ends before the store's position.
-        if reader.position <= last { parts.rows = parts.rows.mapValues(Self.outdated) }
+        if reader.position <= last { parts.addGap() }
         return parts
-    }
-
-    private static func outdated(_ row: JournalledParts.LastRow) -> JournalledParts.LastRow {
-        var row = row
-        row.isOutdated = true
-        return row
     }
 
     /// Returns a message without the advice to rebuild the store, which needs a journal.

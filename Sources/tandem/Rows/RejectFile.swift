@@ -28,6 +28,7 @@ final class RejectFile {
     struct Mark {
         fileprivate var end: UInt64
         fileprivate var lines: [String: [Int: Stage]]
+        fileprivate var firstReason: String?
     }
 
     let path: String
@@ -46,7 +47,7 @@ final class RejectFile {
     /// The reason for the first rejected row of the file.
     private(set) var firstReason: String?
     var count: Int { lines.values.reduce(0) { $0 + $1.count } }
-    var mark: Mark { Mark(end: end, lines: lines) }
+    var mark: Mark { Mark(end: end, lines: lines, firstReason: firstReason) }
 
     /// Opens the file of an import, and reads the rejects of an earlier attempt if the import is
     /// resumed.
@@ -124,7 +125,7 @@ final class RejectFile {
             try file.truncate(to: mark.end)
             try file.sync()
         }
-        (end, lines) = (mark.end, mark.lines)
+        (end, lines, firstReason) = (mark.end, mark.lines, mark.firstReason)
     }
 
     /// Returns the rejected lines of a file, without rows that were imported without their links.

@@ -17,13 +17,15 @@ struct GlobalOptions: ParsableArguments {
     /// The result is the given directory, or TANDEM_STORE if no option or variable selects a
     /// daemon.
     func directory(_ given: String?) -> String? {
-        func variable(_ name: String) -> String? {
-            ThisProcess.environment(name).flatMap { $0.isEmpty ? nil : $0 }
-        }
         let namesDaemon =
-            socket != nil || name != nil || variable("TANDEM_SOCKET") != nil
-            || variable("TANDEM_NAME") != nil
-        return given ?? (namesDaemon ? nil : variable("TANDEM_STORE"))
+            socket != nil || name != nil || Self.variable("TANDEM_SOCKET") != nil
+            || Self.variable("TANDEM_NAME") != nil
+        return given ?? (namesDaemon ? nil : Self.variable("TANDEM_STORE"))
+    }
+
+    /// Returns the value of an environment variable; nil if it is not set, or empty.
+    static func variable(_ name: String) -> String? {
+        ThisProcess.environment(name).flatMap { $0.isEmpty ? nil : $0 }
     }
 
     /// Creates a container for the selected daemon; the container uses the store's model.
