@@ -1,4 +1,4 @@
-import TandemIO
+package import TandemIO
 
 /// A log in segment files, with one writer and one batch in flight.
 ///
@@ -28,7 +28,7 @@ public final class Journal: ChangeLog {
     /// The last durable position, for readers.
     public let tail: CommittedTail
 
-    private let fileSystem: any FileSystem
+    package let fileSystem: any FileSystem
     private let options: JournalOptions
     private var lock: (any FileLock)?
     private let maker: SegmentMaker

@@ -87,11 +87,17 @@ import Testing
                 "reading": .int(2), "threads": .int(3), "waiting": .int(4),
                 "heldBytes": .int(5 << 20), "oldestMilliseconds": .int(1_500),
                 "oldestCommittedBytes": .int(6 << 20),
-            ])
+            ]),
+            "limits": .object([
+                "snapshotMilliseconds": .object(["reached": .int(7)]),
+                "snapshotBytes": .object(["reached": .int(1)]),
+            ]),
         ])
         let frame = TopFrame(
             before: StatusSample(status, time: 0), now: StatusSample(status, time: 5_000_000_000))
-        let line = "reads 2 of 3, 4 wait, 5 MiB; oldest snapshot 1500 ms, 6 MiB committed since"
+        let line =
+            "reads 2 of 3, 4 wait, 5 MiB; oldest snapshot 1500 ms, 6 MiB committed since; 8 ended by "
+            + "limits"
         let lines = frame.lines(style: Style(), width: 200, height: 24)
         #expect(lines.contains(line), "\(lines)")
     }

@@ -190,7 +190,7 @@ struct TopFrame {
                     + "\(ByteText.text(UInt64(max(0, number("heldBytes"))))); oldest snapshot "
                     + "\(number("oldestMilliseconds")) ms, "
                     + "\(ByteText.text(UInt64(max(0, number("oldestCommittedBytes"))))) committed since"
-            )
+                    + "; \(endedReads) ended by limits")
         }
         let stalls = stalls.prefix(3).map {
             "\($0.cause) \(Self.microseconds($0.microseconds)) \(Self.time($0.secondsAgo)) ago"
@@ -199,6 +199,13 @@ struct TopFrame {
         let slow = slowRequests.prefix(3)
         if !slow.isEmpty { lines.append("slow requests: " + slow.joined(separator: ", ")) }
         return lines + [""]
+    }
+
+    /// The number of reads since the daemon's start that lasted too long, or pinned too many bytes.
+    private var endedReads: Int64 {
+        ["snapshotMilliseconds", "snapshotBytes"].reduce(0) {
+            $0 + (now.status["limits"]?[$1]?["reached"]?.int ?? 0)
+        }
     }
 
     private func latency(_ histogram: String) -> String {
