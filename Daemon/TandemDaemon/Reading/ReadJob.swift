@@ -156,7 +156,8 @@ final class ReadJob: @unchecked Sendable {
     /// `copy`, rows are read with the reader's copy of the model. With `deadline`, a read that
     /// takes longer ends with `timeout`.
     func advance(
-        during turn: ReaderTurn? = nil, by copy: ModelCopy? = nil, until deadline: Deadline? = nil,
+        during turn: (any ReadTurn)? = nil, by copy: ModelCopy? = nil,
+        until deadline: Deadline? = nil,
         _ announce: (ReadJob) -> Void
     ) {
         update { state in
@@ -195,7 +196,7 @@ final class ReadJob: @unchecked Sendable {
     }
 
     private func read(
-        _ run: ReadRun, _ turn: ReaderTurn?, _ copy: ModelCopy?, _ deadline: Deadline?
+        _ run: ReadRun, _ turn: (any ReadTurn)?, _ copy: ModelCopy?, _ deadline: Deadline?
     ) throws {
         var run = run
         if let snapshot, let copy {
@@ -231,7 +232,7 @@ final class ReadJob: @unchecked Sendable {
     }
 
     /// Passes the turn on, and records the time until the next turn as waiting time.
-    private static func passOn(_ turn: ReaderTurn, _ state: Locked<State>) {
+    private static func passOn(_ turn: any ReadTurn, _ state: Locked<State>) {
         let since = turn.now
         state.withLock { $0.waitsSince = since }
         turn.passOn()
@@ -243,7 +244,7 @@ final class ReadJob: @unchecked Sendable {
     /// Encodes the next message; returns false if there is none, or no room for it.
     ///
     /// Passes the turn on while the message's objects are sorted.
-    private func encodeNext(_ turn: ReaderTurn?) throws -> Bool {
+    private func encodeNext(_ turn: (any ReadTurn)?) throws -> Bool {
         guard answer != nil, try hasRoom() else { return false }
         let message = try answer?.nextMessage { [state] () throws(StoreError) in
             if state.withLock({ $0.ending != nil }) { throw Self.ended }

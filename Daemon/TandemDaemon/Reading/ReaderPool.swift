@@ -102,7 +102,7 @@ final class ReaderPool: ReadExecutor {
 
 /// An executor that runs one job in each turn of the daemon, on the daemon's thread.
 ///
-/// Used by engines without a loop, and by simulations.
+/// Used by engines without a loop.
 final class ReadsInTurns: ReadExecutor {
     private var queue: Deque<ReadJob> = []
     private var news: [ReadJob] = []

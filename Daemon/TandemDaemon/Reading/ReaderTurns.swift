@@ -128,8 +128,20 @@ final class ReaderTurns: Sendable {
     }
 }
 
+/// The turn of a read on a thread.
+protocol ReadTurn: AnyObject {
+    /// The time in nanoseconds, to measure how long reads wait.
+    var now: UInt64 { get }
+
+    /// Whether the read is to pass the turn on.
+    var isOver: Bool { get }
+
+    /// Passes the turn to another read, and blocks until this read has a turn again.
+    func passOn()
+}
+
 /// The turn of a read; only the thread that acquired the turn may use and end it.
-final class ReaderTurn {
+final class ReaderTurn: ReadTurn {
     private let turns: ReaderTurns
     private let user: UInt32
     private let age: UInt64
@@ -146,7 +158,6 @@ final class ReaderTurn {
     /// Whether another read is waiting, and this turn has used up its time slice.
     var isOver: Bool { turns.isAwaited && turns.now - began >= ReaderTurns.sliceNanoseconds }
 
-    /// Passes the turn to another read, and blocks until this read has a turn again.
     func passOn() {
         turns.release()
         turns.wait(user: user, age: age)

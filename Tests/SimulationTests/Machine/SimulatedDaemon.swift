@@ -14,8 +14,7 @@ final class SimulatedDaemon {
     let engine: Engine
     let loop: ServiceLoop
     let readiness = SimulatedPoller()
-    /// Runs jobs on the daemon's thread, one per turn.
-    let readers = ReadsInTurns()
+    let readers: SimulatedReaders
 
     /// The settings that all daemons of a world share.
     struct Settings {
@@ -29,7 +28,7 @@ final class SimulatedDaemon {
         var salt: UInt32 = 1
         /// The number of objects that a read answered on the daemon's thread may evaluate.
         var smallReadWork = DaemonLimits.smallReadWork
-        /// The probability in percent that a job runs in a turn.
+        /// The probability in percent that a reader runs in a turn.
         var readPercent = 100
     }
 
@@ -60,6 +59,7 @@ final class SimulatedDaemon {
             log: DaemonLog { _, _ in })
         engine.batches.setMost(settings.batchObjects)
         engine.reads.smallReadWork = settings.smallReadWork
+        readers = SimulatedReaders(machine.clock)
         engine.reads.setReaders(readers)
         loop = try ServiceLoop(engine, listener: nil, poller: readiness)
     }

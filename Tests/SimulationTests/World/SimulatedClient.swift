@@ -1,6 +1,7 @@
 import TandemIO
 import TandemModel
 import TandemWire
+import TestSupport
 
 /// A client: the real state machine of the protocol, and a model of an application's data and
 /// pending requests.

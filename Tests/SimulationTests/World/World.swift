@@ -197,7 +197,11 @@ final class World {
         let drawn = chance.next()
         var choice = Chance(drawn)
         var jobs = Chance(drawn, 1)
-        daemon.readers.isDue = { [settings] in all || jobs.percent(settings.readPercent) }
+        daemon.readers.choose = { [settings] count in
+            if all { return (0, .max) }
+            guard jobs.percent(settings.readPercent) else { return nil }
+            return (jobs.below(count), jobs.number(1...4))
+        }
         daemon.readiness.choose = { ready in
             all ? ready : choice.shuffled(ready.filter { _ in choice.percent(75) })
         }
