@@ -31,6 +31,9 @@ struct RecentTransactions: Sendable {
     /// Appends a transaction; if a limit is exceeded, removes the oldest transactions, but never
     /// the new one.
     mutating func append(_ transaction: Transaction, bytes size: Int) {
+        assert(
+            transaction.position > items.last?.transaction.position ?? floor,
+            "Transactions are added in order, after the floor.")
         items.append(Item(transaction: transaction, bytes: size))
         bytes += size
         while count > 1, count > maximumCount || bytes > maximumBytes { dropFirst() }
@@ -43,8 +46,10 @@ struct RecentTransactions: Sendable {
 
     private mutating func dropFirst() {
         let item = items.removeFirst()
+        assert(item.transaction.position > floor, "The floor only rises.")
         floor = item.transaction.position
         bytes -= item.bytes
+        assert(bytes >= 0 && (!items.isEmpty || bytes == 0), "The size is that of the items.")
     }
 
     /// Returns the transactions after `low` up to `high`, or nil if `low` is below the floor.

@@ -59,6 +59,7 @@ final class ContextFamilyState {
         guard let session, position >= merged else { return }
         merged = position
         if position > session.position { self.session?.position = position }
+        assert(merged <= self.session?.position ?? 0, "Only transactions of the log are merged.")
     }
 
     /// Moves to a position, which may be an earlier one.

@@ -1,4 +1,5 @@
 import Algorithms
+import TandemIO
 
 /// The objects with pending edits, in the order in which they were first changed; all are retained.
 ///
@@ -41,6 +42,7 @@ final class EditedObjects {
 
     /// Adds an object at the index determined by its record's serial.
     func add(_ object: ManagedObject) {
+        defer { checkInvariants() }
         let entry = Entry(serial: object.record.pending.serial, object: object)
         if entry.serial > lastAdded {
             lastAdded = entry.serial
@@ -59,6 +61,7 @@ final class EditedObjects {
 
     /// Removes the object of a record, if present.
     func remove(_ record: ObjectRecord) {
+        defer { checkInvariants() }
         let index = index(of: record.pending.serial)
         guard index < entries.count, entries[index].serial == record.pending.serial,
             let object = entries[index].object, object.record === record
@@ -77,6 +80,25 @@ final class EditedObjects {
         entries = []
         count = 0
         withExtendedLifetime(old) {}
+    }
+
+    /// Asserts that the entries are in order, and that each has the serial of its object.
+    private func checkInvariants() {
+        assert(count <= entries.count, "Each object has an entry.")
+        assert(
+            entries.last.map { $0.serial <= lastAdded } ?? true,
+            "No entry is newer than the newest one ever added.")
+        guard Invariants.walk(entries.count) else { return }
+        assert(
+            entries.count { $0.object != nil } == count, "The count is that of the objects.")
+        assert(
+            !zip(entries, entries.dropFirst()).contains { $0.serial >= $1.serial },
+            "The entries are in the order of their serials.")
+        assert(
+            entries.allSatisfy {
+                $0.object.map { $0.record.pending.serial } ?? $0.serial == $0.serial
+            },
+            "An entry has the serial of its object's pending edits.")
     }
 
     /// Returns the index of the first entry with at least this serial.

@@ -1,3 +1,4 @@
+import TandemIO
 import TandemModel
 
 /// The unsaved changes to one object.
@@ -87,6 +88,10 @@ struct Edits {
         if added[slot]?.isEmpty == true { added[slot] = nil }
         if removed[slot]?.isEmpty == true { removed[slot] = nil }
         if ranks[slot]?.isEmpty == true { ranks[slot] = nil }
+        assert(
+            !Invariants.walk((added[slot]?.count ?? 0) + (removed[slot]?.count ?? 0))
+                || added[slot, default: []].isDisjoint(with: removed[slot] ?? []),
+            "No member is both added and removed.")
     }
 
     /// Sets ranks of members of an ordered relationship.
@@ -177,6 +182,10 @@ struct SlotValues: Sequence {
                 } else {
                     items.insert((slot, value), at: index)
                 }
+                assert(
+                    (index == 0 || items[index - 1].key < slot)
+                        && (index + 1 == items.count || slot < items[index + 1].key),
+                    "The entries are in the order of their slots.")
             case (nil, true): items.remove(at: index)
             case (nil, false): break
             }

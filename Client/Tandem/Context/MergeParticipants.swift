@@ -45,6 +45,9 @@ final class MergeParticipants {
     private func add(_ new: Reference) {
         references.removeAll { $0.value == nil || $0.value === new.value }
         references.append(new)
+        assert(
+            Set(references.map { $0.value.map(ObjectIdentifier.init) }).count == references.count,
+            "A participant is registered once.")
     }
 
     func remove(_ participant: any MergeParticipant) {

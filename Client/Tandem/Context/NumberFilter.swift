@@ -42,6 +42,7 @@ struct NumberFilter {
 
     /// Inserts a number; the filter must not be full.
     mutating func insert(_ number: ObjectNumber) {
+        assert(!isFull, "A full filter is rebuilt before the next number is inserted.")
         let bit = bit(number)
         words[bit / 64] |= 1 &<< UInt64(bit % 64)
         count += 1
@@ -57,6 +58,7 @@ extension Int {
     /// The smallest power of two that is not less than this number, which must be positive and not
     /// near the maximum.
     fileprivate var roundedUpToPowerOfTwo: Int {
-        1 << (bitWidth - (self - 1).leadingZeroBitCount)
+        assert(self > 0 && self < 1 << (bitWidth - 2), "Only such a number can be rounded up.")
+        return 1 << (bitWidth - (self - 1).leadingZeroBitCount)
     }
 }

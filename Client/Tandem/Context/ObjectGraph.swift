@@ -60,6 +60,7 @@ final class ObjectGraph: StatefulPart {
         record.pins += 1
         let object = type.init(binding: ObjectBinding(context: context, record: record))
         record.pins -= 1
+        assert(record.object == nil, "A record has one object at a time.")
         record.object = object
         if record.isFault { loader.recordFault(record.reference) }
         return object
@@ -103,6 +104,7 @@ final class ObjectGraph: StatefulPart {
         record.row = row
         record.version = version
         record.isMissing = false
+        record.checkInvariants()
         failures.didLoad(record)
     }
 

@@ -81,6 +81,17 @@ final class ObjectRecord {
     /// Whether the record is unused, so that the context may remove it.
     var isIdle: Bool { object == nil && pins == 0 && steps == 0 && !hasEdits }
 
+    /// Asserts the relations between the parts, which hold between operations.
+    func checkInvariants() {
+        assert(base == nil || row == nil, "A record with a base has no row of its own.")
+        assert(row == nil || !isMissing, "A missing object has no row.")
+        assert(row == nil || version > 0, "A loaded row has a version.")
+        assert(pins >= 0 && steps >= 0, "Pins and undo entries are released once.")
+        assert(
+            pending.isEmpty == (pending.serial == 0), "Only an object with edits has a serial.")
+        assert(pending.kind != .insert || inFlight.kind != .insert, "An object is inserted once.")
+    }
+
     // MARK: Values
 
     /// Calls `body` with the row; returns nil if values were edited or the row is not loaded.
@@ -148,6 +159,7 @@ final class ObjectRecord {
         let isBased = version != 0 && (hasEdits || steps > 0)
         version = position.map { isBased ? max($0, refusedFor) : 0 } ?? 0
         if !members.isEmpty { forgetMembers() }
+        checkInvariants()
     }
 
     /// Removes the members of all relationships.
@@ -158,6 +170,10 @@ final class ObjectRecord {
 
     /// Adopts the members of a relationship as of the context's position.
     func adopt(_ list: MemberList) {
+        assert(base == nil, "A record with a base has no members of its own.")
+        assert(
+            list.ranks.map { $0.count == list.members.count } ?? true,
+            "Each member of an ordered relationship has a rank.")
         members[list.slot] = Set(list.members)
         ranks[list.slot] = list.ranks.map {
             Dictionary(zip(list.members, $0), uniquingKeysWith: { $1 })

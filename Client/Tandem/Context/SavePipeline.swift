@@ -101,7 +101,7 @@ final class SavePipeline: StatefulPart {
         for record in records {
             // Objects first edited during validation belong to the next save.
             editor.removeEdited(record)
-            // No other save is in flight, so `inFlight` is empty.
+            assert(record.inFlight.isEmpty, "No other save is in flight.")
             swap(&record.inFlight, &record.pending)
         }
         inFlight = InFlightSave(

@@ -1,3 +1,4 @@
+import TandemIO
 import TandemModel
 import TandemQuery
 import TandemResults
@@ -166,6 +167,20 @@ struct EditOverlay {
             entriesByReachedObject.insert(row: number, for: object)
         }
         if edits?.isPlaced == false { undecided.insert(number) } else { undecided.remove(number) }
+        checkInvariants()
+    }
+
+    /// Asserts that the indexes of the entries agree with the entries.
+    private func checkInvariants() {
+        assert(undecided.count <= entries.count, "An object without an entry is not undecided.")
+        guard Invariants.walk(entries.count) else { return }
+        assert(
+            undecided == Set(entries.lazy.filter { !$1.isPlaced }.map(\.key)),
+            "The undecided objects are those that could not be placed.")
+        assert(
+            entries.allSatisfy { number, entry in
+                entry.reached.allSatisfy { entriesByReachedObject.rows(for: $0).contains(number) }
+            }, "Each object on which an entry depends leads to the entry.")
     }
 
     /// Clears the set of touched objects, all of which are about to be placed; objects touched

@@ -1,4 +1,5 @@
 import Algorithms
+import TandemIO
 import TandemModel
 import TandemResults
 
@@ -23,6 +24,19 @@ struct WindowRows {
         if byNumber.count != self.rows.count {
             byNumber = Dictionary(self.rows.map { ($0.number, $0) }, uniquingKeysWith: { $1 })
         }
+        checkInvariants()
+    }
+
+    /// Asserts that the rows are in order, none is after the edge, and all are in the table.
+    private func checkInvariants() {
+        assert(rows.count == byNumber.count, "Each row is known by its number.")
+        guard Invariants.walk(rows.count) else { return }
+        assert(
+            !zip(rows, rows.dropFirst()).contains { !$0.precedes($1) }, "The rows are in order.")
+        assert(
+            edge.map { edge in !rows.contains { edge.precedes($0) } } ?? true,
+            "No row is after the edge.")
+        assert(rows.allSatisfy { byNumber[$0.number] != nil }, "The table has the rows.")
     }
 
     /// Whether the known rows include the last row of the result.
@@ -42,6 +56,7 @@ struct WindowRows {
             rows.insert(row, at: place(of: row))
             byNumber[row.number] = row
         }
+        checkInvariants()
     }
 
     /// Drops the rows after the first `count`, to bound their number; returns the dropped numbers.
@@ -51,6 +66,7 @@ struct WindowRows {
         for number in numbers { byNumber[number] = nil }
         rows.removeSubrange(count...)
         edge = rows.last
+        checkInvariants()
         return numbers
     }
 
@@ -63,7 +79,8 @@ struct WindowRows {
 
     private mutating func remove(_ number: ObjectNumber) {
         guard let row = byNumber.removeValue(forKey: number) else { return }
-        rows.remove(at: place(of: row))
+        let removed = rows.remove(at: place(of: row))
+        assert(removed.number == number, "A row is found by its order.")
     }
 
     /// Returns the index of the first row that does not precede `row`.
