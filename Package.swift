@@ -225,8 +225,8 @@ let package = Package(
         // Shared by all test targets: seeds, volumes, directories, threads that may block, small
         // lists and the rules for reports of their changes.
         .target(
-            name: "TestSupport", dependencies: ["TandemIO"], path: "Tests/TestSupport",
-            swiftSettings: strict),
+            name: "TestSupport", dependencies: ["TandemIO", "TandemModel", "TandemWire"],
+            path: "Tests/TestSupport", swiftSettings: strict),
         // Random object graphs, and a plain implementation of lists to compare with.
         .target(
             name: "TestWorlds", dependencies: ["Tandem", "TestSupport"], path: "Tests/TestWorlds",

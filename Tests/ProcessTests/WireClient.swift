@@ -2,6 +2,7 @@ import Synchronization
 import TandemIO
 import TandemModel
 import TandemWire
+import TestSupport
 
 /// A blocking client that works on raw frames, for one thread.
 final class WireClient {

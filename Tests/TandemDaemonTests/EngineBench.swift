@@ -4,6 +4,7 @@ import TandemJournal
 import TandemModel
 import TandemStore
 import TandemWire
+import TestSupport
 import Testing
 
 @testable import TandemDaemon

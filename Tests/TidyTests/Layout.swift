@@ -69,7 +69,8 @@ enum Layout {
             name: "tandem", folder: "Sources", imports: ["Tandem", "TandemJournal", "TandemStore"],
             isEdge: true, hasFrontPage: false),
         Target(
-            name: "TestSupport", folder: "Tests", imports: ["TandemIO"], mayUseKernel: true,
+            name: "TestSupport", folder: "Tests",
+            imports: ["TandemIO", "TandemModel", "TandemWire"], mayUseKernel: true,
             hasFrontPage: false),
         Target(
             name: "TestWorlds", folder: "Tests", imports: ["Tandem", "TestSupport"],

@@ -73,12 +73,14 @@ import Testing
         #expect(Rules.guards(commented) == [])
     }
 
-    @Test func `unsafe access in the client is found`() {
+    @Test func `unsafe access is found`() {
         let lines = "let a: Unmanaged<A>\n@exclusivity(unchecked) var b = 1\nlet c = 1"
         let found = { (path: String) in Rules.unsafeAccess(file(path, lines)).map(\.line) }
         #expect(found("Client/Tandem/A.swift") == [1, 2])
         #expect(found("Client/Tandem/Context/ObjectRecord.swift") == [1])
-        #expect(found("Sources/TandemIO/A.swift") == [])
+        #expect(found("Sources/TandemIO/A.swift") == [1, 2])
+        #expect(found("Sources/TandemIO/Kernel/KernelThread.swift") == [2])
+        #expect(found("Tests/TidyTests/A.swift") == [])
     }
 
     @Test func `a part whose context is not retained is found`() {

@@ -7,6 +7,9 @@ import Synchronization
 /// still runs when the last reference is released, it is killed and reaped, so that no child
 /// outlives its owner.
 ///
+/// The package swift-subprocess is not used: its children live only within an async closure, and
+/// those of the tool, the pager and the tests outlive the call that starts them.
+///
 ///     let child = try ChildProcess.start("/usr/bin/tandemd", ["--store", store])
 ///     child.terminate()
 ///     let status = child.wait()

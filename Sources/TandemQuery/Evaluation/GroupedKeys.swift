@@ -49,28 +49,27 @@ package final class GroupedKeys {
     private let leading: Int
     private let parts: [Part]
     private let naming: Naming
-    // The methods that change these properties call no code that could access them.
-    @exclusivity(unchecked) private var cache = RelatedKeyCache()
-    @exclusivity(unchecked) private var withoutRelated: RelatedKeyCache.Entry?
+    private var cache = RelatedKeyCache()
+    private var withoutRelated: RelatedKeyCache.Entry?
     /// The components after the prefix whose values are in the related object, at the index of its
     /// entry plus one; index 0 is for objects without a related object.
     ///
     /// Empty if there are no such components.
-    @exclusivity(unchecked) private var laterComponents: [[[UInt8]]] = []
-    @exclusivity(unchecked) private var groupsByPrefix: [[UInt8]: UInt32] = [:]
+    private var laterComponents: [[[UInt8]]] = []
+    private var groupsByPrefix: [[UInt8]: UInt32] = [:]
     /// The rest of the key of the most recently placed object.
-    @exclusivity(unchecked) package private(set) var rest = KeyEncoder()
+    package private(set) var rest = KeyEncoder()
     /// The prefixes, by group.
-    @exclusivity(unchecked) package private(set) var prefixes: [[UInt8]] = []
+    package private(set) var prefixes: [[UInt8]] = []
     /// The distinct names of sections.
-    @exclusivity(unchecked) package private(set) var sections: [String] = []
-    @exclusivity(unchecked) private var sectionIndexes: [String: UInt32] = [:]
+    package private(set) var sections: [String] = []
+    private var sectionIndexes: [String: UInt32] = [:]
     /// The approximate size, in bytes, of the entries of related objects, the prefixes and the
     /// names.
-    @exclusivity(unchecked) package private(set) var bytes = 0
+    package private(set) var bytes = 0
 
     /// The part of ``bytes`` taken up by the entries of related objects.
-    @exclusivity(unchecked) private var relatedBytes = 0
+    private var relatedBytes = 0
 
     /// Creates a builder of a request's keys and, if `sections` is true, of section names.
     package init(of request: CompiledRequest, sections: Bool = false) {
