@@ -52,11 +52,11 @@ public struct Entity: Hashable, Sendable {
     /// The entity's own relationships by name, without inherited relationships.
     public var relationships: [String: Relationship] = [:]
     /// Lists of properties whose combined values are unique in this entity and its subentities.
-    public var uniqueness: [[String]]
+    package var uniqueness: [[String]]
     /// Lists of properties that are indexed together.
-    public var indexes: [[String]]
+    package var indexes: [[String]]
     /// The name this entity had in an earlier model.
-    public var renamedFrom: String?
+    package var renamedFrom: String?
     /// The property names declared more than once, which ``CompiledModel`` rejects.
     private(set) var repeatedNames: Set<String> = []
 
@@ -87,8 +87,6 @@ public struct Entity: Hashable, Sendable {
 public protocol Property: Hashable, Sendable {
     /// The name, an identifier.
     var name: String { get }
-    /// The name this property had in an earlier model.
-    var renamedFrom: String? { get }
 }
 
 /// A property with a value.
@@ -104,17 +102,17 @@ public struct Attribute: Property {
     /// The value of a new object.
     public var defaultValue: PropertyValue
     /// The only allowed values; nil allows all.
-    public var allowedValues: [PropertyValue]?
+    package var allowedValues: [PropertyValue]?
     /// The minimum value; for texts and data, the minimum length.
-    public var minimum: NumberLimit?
+    package var minimum: NumberLimit?
     /// The maximum value; for texts and data, the maximum length.
-    public var maximum: NumberLimit?
+    package var maximum: NumberLimit?
     /// A regular expression that the whole string or URL has to match; see ``TextPattern``.
-    public var pattern: String?
+    package var pattern: String?
     /// The derivation from another property; nil for an attribute that can be set.
-    public var derived: Derivation?
+    package var derived: Derivation?
     /// The name this attribute had in an earlier model.
-    public var renamedFrom: String?
+    package var renamedFrom: String?
 
     /// Creates an attribute; by default it is optional and has no default value.
     public init(
@@ -152,14 +150,14 @@ public struct Relationship: Property {
     /// The effect of this object's deletion on the objects at the other end.
     public var deleteRule: DeleteRule
     /// Whether the relationship may be empty.
-    public var optional: Bool
+    package var optional: Bool
     /// The minimum number of members of a to-many relationship; an optional relationship may also
     /// be empty.
-    public var minimum: Int?
+    package var minimum: Int?
     /// The maximum number of members of a to-many relationship.
-    public var maximum: Int?
+    package var maximum: Int?
     /// The name this relationship had in an earlier model.
-    public var renamedFrom: String?
+    package var renamedFrom: String?
 
     /// Creates a relationship to `destination` with the inverse `inverse`.
     public init(

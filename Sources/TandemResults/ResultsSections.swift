@@ -1,13 +1,13 @@
 import TandemModel
 
 /// A section of a list: its name and the range of its rows in the whole list.
-public struct ResultsSection: Hashable, Sendable {
+package struct ResultsSection: Hashable, Sendable {
     /// The section's name, which is its identity.
-    public var name: String
+    package var name: String
     /// The number of rows before the section.
-    public var offset: Int
+    package var offset: Int
     /// The number of rows in the section.
-    public var count: Int
+    package var count: Int
 
     /// Creates a section.
     package init(name: String, offset: Int, count: Int) {
@@ -17,7 +17,7 @@ public struct ResultsSection: Hashable, Sendable {
     }
 
     /// The range of the section's rows in the whole list.
-    public var range: Range<Int> { offset..<(offset + count) }
+    package var range: Range<Int> { offset..<(offset + count) }
 }
 
 /// The sections of a list, in order.

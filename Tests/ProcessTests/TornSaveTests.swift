@@ -118,7 +118,9 @@ final class LosingProxy: Sendable {
             killer.join()
             let position = try outcome.get()
             #expect(position.number == end + 1)
-            #expect(context.lastReceipt?.isRepeat == true && context.lastReceipt?.wrote == true)
+            #expect(
+                context.tools.lastReceipt?.isRepeat == true
+                    && context.tools.lastReceipt?.wrote == true)
             #expect(taken.id == old.id && old["wins"] == .int(Int64(round + 1)))
             #expect(player["team"].reference?.number == 1 && !context.hasChanges)
             // A player is deleted with its team, even if both are new.

@@ -161,7 +161,7 @@ import Testing
             _ rows: [BatchValues],
             _ refusing: @escaping ([(row: Int, error: TandemError)]) throws -> Void
         ) async throws -> BatchResult {
-            try await context.execute(
+            try await context.tools.execute(
                 AsyncBatchInsertRequest(entity: "Content", rows: ReadyRows(rows)), id: [1],
                 refusing: refusing)
         }

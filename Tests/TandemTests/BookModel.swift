@@ -91,7 +91,7 @@ struct BookLine: ObjectValue, Equatable {
     let shelfName: String?
     let neighbours: [ObjectID]
     let labels: [String]
-    /// The values of related objects, read by a path from the book.
+    /// The values of related objects.
     let sequel: [String?]
 
     init(_ row: RowReader<Book>) {
@@ -102,9 +102,8 @@ struct BookLine: ObjectValue, Equatable {
         neighbours = (row.shelf?.books ?? []).map(\.id)
         labels = (row.shelf?.labels ?? []).map { $0.text }
         sequel = [
-            row[\.sequel?.title], row[\.sequel?.remark], row[\.sequel?.grade]?.rawValue,
-            row[\.sequel?.site]?.absoluteString, row[\.sequel?.shelf?.name],
-            row.sequel?.shelf?.name, row[\.sequel?.shelf]?.name,
+            row.sequel?.title, row.sequel?.remark, row.sequel?.grade.rawValue,
+            row.sequel?.site?.absoluteString, row.sequel?.shelf?.name,
         ]
         // A fault has none, and is loaded now.
         version = row.version
@@ -121,7 +120,7 @@ struct BookLine: ObjectValue, Equatable {
         let sequel = book.sequel
         self.sequel = [
             sequel?.title, sequel?.remark, sequel?.grade.rawValue, sequel?.site?.absoluteString,
-            sequel?.shelf?.name, sequel?.shelf?.name, sequel?.shelf?.name,
+            sequel?.shelf?.name,
         ]
         version = book.version
     }

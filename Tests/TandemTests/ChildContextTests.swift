@@ -58,7 +58,7 @@ import Testing
         let mine = try twin(content, in: child)
         mine.name = "b"
         let end = try #require(parent.position)
-        #expect(try child.save() == end && child.lastReceipt == nil)
+        #expect(try child.save() == end && child.tools.lastReceipt == nil)
         #expect(content.name == "b" && parent.updatedObjects == [content] && !child.hasChanges)
         #expect(try names(other) == ["a"])
         try other.reach(try parent.save())

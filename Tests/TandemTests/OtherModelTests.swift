@@ -54,8 +54,8 @@ import Testing
         let position = try context.save()
         #expect(position.number == model.number + 1)
         #expect(!context.hasChanges && context.saving.inFlight == nil)
-        #expect(context.lastReceipt?.isRepeat == false)
-        #expect(context.lastReceipt?.inserted == [added.id])
+        #expect(context.tools.lastReceipt?.isRepeat == false)
+        #expect(context.tools.lastReceipt?.inserted == [added.id])
         for seen in [context, other.makeContext(name: "other")] {
             let items = try seen.fetch(FetchRequest(entity: "Item", sort: ["name"]))
             #expect(items.map { $0["name"] } == [.string("b"), .string("c")])

@@ -176,7 +176,7 @@ private struct Length: ObjectValue {
         #expect(Set(ids).count == 3)
     }
 
-    @Test func `a path over relationships reads what the object's key path reads`() throws {
+    @Test func `a reader of a related object reads what the object's key path reads`() throws {
         let stored = try books("a", "b", "c", "d")
         (stored[0].sequel, stored[1].sequel, stored[2].sequel) = (stored[1], stored[2], stored[3])
         (stored[1].remark, stored[1].grade, stored[3].grade) = ("good", .good, .best)
@@ -186,9 +186,9 @@ private struct Length: ObjectValue {
         for _ in 0..<2 {
             let lines = try context.fetchValues(BookLine.self, for: FetchRequest(sort: ["title"]))
             #expect(lines == stored.map { BookLine(of: $0) })
-            #expect(lines[0].sequel == ["b", "good", "good", nil, "shelf", "shelf", "shelf"])
+            #expect(lines[0].sequel == ["b", "good", "good", nil, "shelf"])
             #expect(lines[1].sequel[1] == long && lines[2].remarks == [long, long])
-            #expect(lines[3].sequel == Array(repeating: nil, count: 7))
+            #expect(lines[3].sequel == Array(repeating: nil, count: 5))
             context.refreshAllObjects()
         }
     }

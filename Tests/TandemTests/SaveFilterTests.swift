@@ -31,7 +31,7 @@ import Testing
     }
 
     /// Returns the positions of the saves that pass, up to the last save, which passes.
-    private func numbers(_ saves: inout SaveSequence.Iterator) async throws -> [UInt64] {
+    private func numbers(_ saves: inout SaveSequence.AsyncIterator) async throws -> [UInt64] {
         let end = daemon.end
         try await context.reach(end)
         var found: [UInt64] = []

@@ -68,9 +68,11 @@ import Testing
         try context.save()
         check(objects, existing)
         #expect(saves.count == (isCut ? 2 : 1))
-        let inserted = context.lastReceipt?.inserted.map { $0?.number }
+        let inserted = context.tools.lastReceipt?.inserted.map { $0?.number }
         #expect(inserted == [existing.number, nil, objects[2].id.number])
-        #expect(context.lastReceipt?.wrote == true && context.lastReceipt?.isRepeat == isCut)
+        #expect(
+            context.tools.lastReceipt?.wrote == true && context.tools.lastReceipt?.isRepeat == isCut
+        )
     }
 
     @Test func `law 3: a save found in the stream gives its objects the ids it assigned`() throws {
@@ -196,10 +198,10 @@ import Testing
     @Test func `law 3: the receipt of a save can be read without saving`() throws {
         let hash = StableHash([1])
         let (one, two) = (context(), context())
-        #expect(try one.receipt(ofSave: [1], contentHash: hash) == nil)
+        #expect(try one.tools.receipt(ofSave: [1], contentHash: hash) == nil)
         let content = try one.insert(Content.self)
-        try one.save(saveID: [1], contentHash: hash)
-        let receipt = try #require(try two.receipt(ofSave: [1], contentHash: hash))
+        try one.tools.save(saveID: [1], contentHash: hash)
+        let receipt = try #require(try two.tools.receipt(ofSave: [1], contentHash: hash))
         #expect(receipt.inserted == [content.id] && receipt.isRepeat && receipt.wrote)
         #expect(two.position == daemon.end && daemon.end.number == 1)
     }
@@ -244,7 +246,7 @@ final class Person: ManagedObject, ManagedEntity {
             try context.save(saveID: [1])
             ids.append(new.id)
         }
-        #expect(contexts[2].lastReceipt?.isRepeat == true && ids[0] == ids[1])
+        #expect(contexts[2].tools.lastReceipt?.isRepeat == true && ids[0] == ids[1])
     }
 
     @Test func `law 3: the order of edits and the additions of overwrite are not content`() throws {
@@ -259,7 +261,7 @@ final class Person: ManagedObject, ManagedEntity {
         people[0].age = 7
         try contexts[0].save(policy: .objectTrump)
         try contexts[2].save(policy: .overwrite, saveID: [1])
-        #expect(contexts[2].lastReceipt?.isRepeat == true)
+        #expect(contexts[2].tools.lastReceipt?.isRepeat == true)
         #expect(try contexts[2].existingObject(with: people[0].id)["age"] == .null)
         try contexts[2].reach(contexts[0].position ?? end)
         #expect(try contexts[2].existingObject(with: people[0].id)["age"] == .int(7))

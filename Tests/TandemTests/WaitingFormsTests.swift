@@ -123,17 +123,17 @@ import Testing
     @Test func `the receipt of a save is returned without blocking`() async throws {
         let hash = StableHash([1])
         let context = container.makeContext(name: "test")
-        #expect(try await context.receipt(ofSave: [1], contentHash: hash) == nil)
+        #expect(try await context.tools.receipt(ofSave: [1], contentHash: hash) == nil)
         try context.insert(Page.self).text = "saved"
         try save(context, [1], hash)
         let other = fixture.container("test").makeContext(name: "other")
-        let receipt = try await other.receipt(ofSave: [1], contentHash: hash)
+        let receipt = try await other.tools.receipt(ofSave: [1], contentHash: hash)
         #expect(receipt?.position == context.position)
     }
 
     private func save(
         _ context: ManagedObjectContext, _ saveID: [UInt8], _ hash: StableHash
     ) throws {
-        try context.save(saveID: saveID, contentHash: hash)
+        try context.tools.save(saveID: saveID, contentHash: hash)
     }
 }

@@ -121,7 +121,8 @@ struct BatchOperations: ContextPart {
     /// Inserts an object for each row as it arrives, and skips rejected rows.
     func insert<Rows>(
         _ request: AsyncBatchInsertRequest<Rows>, _ id: [UInt8]?, _ author: String?,
-        refusing: ((BatchRefusals) throws -> Void)?, numbering: ((BatchNumbers) throws -> Void)?
+        refusing: ((BatchRefusals) throws -> Void)? = nil,
+        numbering: ((BatchNumbers) throws -> Void)? = nil
     ) async throws -> BatchResult {
         let idBytes = batchID(id)
         _ = try await connectedSession(suspendingCalls)

@@ -7,9 +7,9 @@ import TandemWire
 ///     let values: BatchValues = ["zone": "Africa", "wins": 0, "coach": nil]
 public struct BatchValues: Hashable, Sendable, ExpressibleByDictionaryLiteral {
     /// The values of attributes.
-    public var attributes: [String: PropertyValue]
+    package var attributes: [String: PropertyValue]
     /// The targets of relationships; a to-one relationship has one target or none.
-    public var objects: [String: [ObjectID]]
+    package var objects: [String: [ObjectID]]
     /// The bytes that identify a row if a batch insert is repeated, in place of its values, which
     /// may have changed.
     package var identity: [UInt8]?

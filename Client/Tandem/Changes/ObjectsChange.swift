@@ -15,7 +15,7 @@ public struct ObjectsChange: Hashable, Sendable {
         public var deleted: Set<ObjectID> = []
 
         /// Whether nothing was merged.
-        public var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
+        package var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
     }
 
     /// The position up to which the context has merged, or nil before the context's first use.
@@ -34,7 +34,7 @@ public struct ObjectsChange: Hashable, Sendable {
     public var merged = Merged()
 
     /// Whether there are no changes.
-    public var isEmpty: Bool {
+    package var isEmpty: Bool {
         inserted.isEmpty && updated.isEmpty && deleted.isEmpty && refreshed.isEmpty
             && invalidated.isEmpty && merged.isEmpty
     }

@@ -59,13 +59,13 @@ public struct ClientLimits: Hashable, Sendable {
     /// Without this, the C library keeps the memory in fragments between live allocations. In a
     /// process that handles large values for days, each part of the heap would then stay at its
     /// peak size. Each release takes a few milliseconds on the connection's thread.
-    public var releaseBytes = 8 << 20
+    package var releaseBytes = 8 << 20
     /// The number of rows that a context caches in addition to the rows of objects in use.
     public var cachedRows = 65_536
     /// The number of ids, of 16 bytes each, that a loop over fetch batches requests at once.
     package var listedReferences = 262_144
     /// The size of the blobs that a context caches, in bytes.
-    public var blobCacheBytes = 32 << 20
+    package var blobCacheBytes = 32 << 20
     /// The number of payloads by which an observer may lag before its sequence throws
     /// `limitExceeded`.
     public var bufferedPayloads = 4_096
@@ -86,15 +86,15 @@ public struct ClientLimits: Hashable, Sendable {
     ///
     /// The first new object leases more. Leased numbers are never returned, so a program that
     /// creates no objects should set this to 0.
-    public var firstNumbers: UInt32?
+    package var firstNumbers: UInt32?
     /// The time that an answer may take while connected, in milliseconds.
     public var answerMilliseconds: UInt64 = 60_000
     /// The time that a batch or a model change may take while connected, in milliseconds.
-    public var batchMilliseconds: UInt64 = 3_600_000
+    package var batchMilliseconds: UInt64 = 3_600_000
     /// The first pause before reconnecting, in milliseconds; it doubles with each attempt.
-    public var firstBackoffMilliseconds: UInt64 = 10
+    package var firstBackoffMilliseconds: UInt64 = 10
     /// The longest pause before reconnecting, in milliseconds.
-    public var longestBackoffMilliseconds: UInt64 = 1_000
+    package var longestBackoffMilliseconds: UInt64 = 1_000
     /// The number of transactions per request for a context that lags behind the recent
     /// transactions.
     package var historyBatch: UInt32 = 1_024
@@ -111,7 +111,7 @@ public struct ClientLimits: Hashable, Sendable {
     /// The number of list rows loaded together when one is read.
     ///
     /// A quarter of these rows precede the row; the others follow it.
-    public var windowBatch = 64
+    package var windowBatch = 64
     /// The number of connection losses after which a request in flight fails.
     package var requestAttempts = 5
     /// The number of attempts to send a save or read if the model changes before it arrives.

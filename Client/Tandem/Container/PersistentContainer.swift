@@ -15,7 +15,7 @@ public final class PersistentContainer: Sendable {
     /// The author that the journal records for this process's saves.
     public let author: String
     /// The limits and timeouts.
-    public let limits: ClientLimits
+    package let limits: ClientLimits
 
     package let core: ContainerCore
     var connection: Connection { core.connection }

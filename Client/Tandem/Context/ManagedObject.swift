@@ -132,7 +132,7 @@ open class ManagedObject: Observable {
     }
 
     /// Returns the property that the source code names; traps if the entity lacks it.
-    func property(_ name: ManagedName) -> CompiledProperty {
+    func property(_ name: _ManagedName) -> CompiledProperty {
         properties.property(name, of: record.entity)
     }
 
@@ -274,7 +274,7 @@ open class ManagedObject: Observable {
     /// Records that the read failed. Returns nil if there is no value, or if the object has no
     /// context.
     @usableFromInline
-    func substitute(for name: ManagedName, _ type: Any.Type) -> PropertyValue? {
+    func substitute(for name: _ManagedName, _ type: Any.Type) -> PropertyValue? {
         guard let context = managedObjectContext else { return nil }
         // Reading the value may have replaced the model.
         guard let slot = record.entity.slot(of: property(name).name),

@@ -95,10 +95,6 @@ public final class ManagedObjectContext {
     /// properties.
     public var faultFailure: TandemError? { checked.failures.fault }
 
-    /// The daemon's answer to the last save, or nil after a failure or if there was nothing to
-    /// send.
-    public var lastReceipt: SaveReceipt? { checked.saving.lastReceipt }
-
     /// The position up to which everything is merged, or nil before the context's first use.
     public var position: Position? { session.map { $0.position(merged) } }
 

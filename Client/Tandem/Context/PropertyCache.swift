@@ -3,7 +3,7 @@ import TandemModel
 /// A cache of properties by the names and key paths in a program's source; look-ups compare no
 /// strings.
 ///
-/// Such a name is always the same string, so its sixteen bytes (``ManagedName``) identify it.
+/// Such a name is always the same string, so its sixteen bytes (``_ManagedName``) identify it.
 /// Strings with equal bytes are equal: either both are short and stored in these bytes, or both are
 /// at the same address. A key-path literal is always the same object, identified by its address.
 /// The number of entries is bounded by ``limit``. When the cache is full, it is emptied.
@@ -13,7 +13,7 @@ import TandemModel
 final class PropertyCache {
     /// A cached property.
     struct CachedProperty: Sendable {
-        let name: ManagedName
+        let name: _ManagedName
         /// The entity; nil in an empty slot of the table.
         let entity: ObjectIdentifier?
         let slot: Int
@@ -23,7 +23,7 @@ final class PropertyCache {
 
     private static let limit = 256
     private static let empty = CachedProperty(
-        name: ManagedName(""), entity: nil, slot: 0, column: nil)
+        name: _ManagedName(""), entity: nil, slot: 0, column: nil)
 
     /// The probe that records which properties are read; while it is set, nothing is cached.
     var probe: (any PropertyProbe)?
@@ -48,7 +48,7 @@ final class PropertyCache {
 
     /// Returns the cached property of an entity by name, or nil if it isn't cached.
     @inline(__always)
-    func entry(_ name: ManagedName, in entity: CompiledEntity) -> CachedProperty? {
+    func entry(_ name: _ManagedName, in entity: CompiledEntity) -> CachedProperty? {
         let wanted = ObjectIdentifier(entity)
         var index = Self.hash(name, wanted) & mask
         while true {
@@ -62,7 +62,7 @@ final class PropertyCache {
     /// Returns the property of an entity by name.
     ///
     /// Traps if the entity has no such property.
-    func property(_ name: ManagedName, of entity: CompiledEntity) -> CompiledProperty {
+    func property(_ name: _ManagedName, of entity: CompiledEntity) -> CompiledProperty {
         if let entry = entry(name, in: entity) { return entity.properties[entry.slot] }
         let property = entity.declared(name.text)
         if let probe {
@@ -75,7 +75,7 @@ final class PropertyCache {
 
     /// Caches the property of an entity that a key path reads; traps if there is none.
     func cache(_ keyPath: AnyKeyPath, _ name: String, of entity: CompiledEntity) {
-        let key = ManagedName(keyPath)
+        let key = _ManagedName(keyPath)
         guard entry(key, in: entity) == nil else { return }
         add(key, of: keyPath, entity, entity.declared(name).slot)
     }
@@ -83,7 +83,7 @@ final class PropertyCache {
     // MARK: Adding
 
     private func add(
-        _ name: ManagedName, of named: Any, _ entity: CompiledEntity, _ slot: Int
+        _ name: _ManagedName, of named: Any, _ entity: CompiledEntity, _ slot: Int
     ) {
         makeRoom()
         held.append((named, entity))
@@ -115,7 +115,7 @@ final class PropertyCache {
     }
 
     @inline(__always)
-    private static func hash(_ name: ManagedName, _ entity: ObjectIdentifier) -> Int {
+    private static func hash(_ name: _ManagedName, _ entity: ObjectIdentifier) -> Int {
         let mixed =
             UInt(truncatingIfNeeded: name.low ^ (name.high &* 0x2545_F491_4F6C_DD1D))
             &+ UInt(bitPattern: entity) / 16 &* 31
@@ -137,7 +137,7 @@ protocol PropertyProbe {
 /// A name is the sixteen bytes of a string's representation (not of its text), or the address of a
 /// key path. No string is represented by the bytes of such an address. A name is valid only while
 /// its creator retains the string or key path.
-public struct ManagedName: Sendable, BitwiseCopyable, Equatable {
+public struct _ManagedName: Sendable, BitwiseCopyable, Equatable {
     @usableFromInline let low: UInt64
     @usableFromInline let high: UInt64
 

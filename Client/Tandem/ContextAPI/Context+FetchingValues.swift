@@ -23,100 +23,26 @@ extension ManagedObjectContext {
         var (found, values): (FoundRows, [Row]?)
         var attempt = 1
         repeat {
-            found = try foundValues(request, attempt)
-            values = try self.values(Row.self, of: found)
+            found = try FoundRows.found(by: request, in: self, attempt)
+            values = try found.values(Row.self)
             attempt += 1
         } while values == nil
-        var rows = values ?? []
-        try loadRest(of: found).forEach {
-            if let object = $0 as? Row.Object { rows.append(Row(RowReader(object))) }
-        }
-        try throwFaultFailure()
-        return rows
+        try found.loadUnvisited()
+        return try found.completed(values ?? [])
     }
 
     /// Returns values made from the objects that a request selects, in the requested order.
+    ///
+    /// Unlike the blocking form, it receives the whole answer before it makes the first value:
+    /// otherwise a save that is merged between two chunks would move the context.
     @inlinable
     public func fetchValues<Row: ObjectValue>(
         _ type: Row.Type, for request: FetchRequest<Row.Object> = FetchRequest()
     ) async throws -> [Row] {
-        let found = try await foundValues(request)
-        var rows = try values(Row.self, of: found) ?? []
-        for object in try await loadRest(of: found) {
-            if let object = object as? Row.Object { rows.append(Row(RowReader(object))) }
-        }
-        try throwFaultFailure()
-        return rows
-    }
-
-    /// Returns the values of the rows that can be visited in place.
-    ///
-    /// The values are created directly in the array's storage. Returns nil if the connection was
-    /// lost before the last chunk, in which case the caller fetches again.
-    @inlinable
-    func values<Row: ObjectValue>(_ type: Row.Type, of found: FoundRows) throws -> [Row]? {
-        var rows: [Row] = []
-        rows.reserveCapacity(found.expectedCount)
-        repeat {
-            try rows.append(addingCapacity: found.count) { span in
-                try found.forEach(where: { $0 is Row.Object.Type }) { source in
-                    span.append(Row(RowReader(source)))
-                }
-            }
-        } while try found.loadNextChunk()
-        return found.isBroken ? nil : rows
-    }
-
-    /// Returns the results of a request; blocks until the first chunk arrives.
-    ///
-    /// Throws `disconnected` if the connection was lost in the middle of `readAttempts` answers.
-    @usableFromInline
-    func foundValues<Object: ManagedEntity>(
-        _ request: FetchRequest<Object>, _ attempt: Int
-    ) throws -> FoundRows {
-        guard attempt <= core.limits.readAttempts else {
-            throw TandemError(
-                .disconnected,
-                "the connection was lost \(attempt - 1) times during the fetch; fetch again")
-        }
-        core.registerIfNeeded(Object.self)
-        let descriptor = try request.descriptor
-        failures.forgetValueFailure()
-        let chunks = ChunkReader()
-        return FoundRows(
-            try blocking { try await fetches.selection(descriptor, into: chunks, $0) }, self, chunks
-        )
-    }
-
-    /// Returns the results of a request.
-    @usableFromInline
-    func foundValues<Object: ManagedEntity>(
-        _ request: FetchRequest<Object>
-    ) async throws -> FoundRows {
-        core.registerIfNeeded(Object.self)
-        let descriptor = try request.descriptor
-        failures.forgetValueFailure()
-        return FoundRows(
-            try await cancellable { try await fetches.selection(descriptor, $0) }, self)
-    }
-
-    /// Loads and returns the objects that could not be visited; blocks.
-    @usableFromInline
-    func loadRest(of found: FoundRows) throws -> [ManagedObject] {
-        try blocking { try await loader.load(found.unvisited.map(\.record.reference), $0) }
-        return found.existingUnvisited
-    }
-
-    /// Loads and returns the objects that could not be visited.
-    @usableFromInline
-    func loadRest(of found: FoundRows) async throws -> [ManagedObject] {
-        try await cancellable { try await loader.load(found.unvisited.map(\.record.reference), $0) }
-        return found.existingUnvisited
-    }
-
-    @usableFromInline
-    func throwFaultFailure() throws {
-        try failures.throwValueFailure()
+        let found = try await FoundRows.found(by: request, in: self)
+        let values = try found.values(Row.self) ?? []
+        try await found.loadUnvisited()
+        return try found.completed(values)
     }
 
     // MARK: Columns

@@ -90,41 +90,8 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Loads the members of a relationship for several objects with one request; blocks.
-    package func loadMembers(
-        of objects: [ManagedObject], _ relationship: String
-    ) throws {
-        let lists = objects.compactMap { object in
-            object.record.entity.slot(of: relationship).map { (object.record.reference, $0) }
-        }
-        try blocking { try await loader.load([], members: lists, $0) }
-    }
-
-    /// Loads the members of a loaded object as of the context's own position; blocks.
-    ///
-    /// Other reads first merge up to the position of their answer. A caller that prepares a save
-    /// based on the state it has seen must avoid that merge. The save would otherwise be based on
-    /// the merged state, and lists would report the merge and the save separately. If the object is
-    /// not loaded, or the journal does not reach back to the position, nothing is loaded. Cost:
-    /// none for members that are loaded; otherwise one request, for which the daemon undoes
-    /// everything that was saved since then.
-    package func loadMembersInPlace(_ relationship: String, of object: ManagedObject) throws {
-        guard let slot = object.entity.slot(of: relationship) else { return }
-        try blocking { try await loader.loadMembersInPlace(object.record, slot, $0) }
-    }
-
-    /// Returns a value, or its content if the value refers to content outside the row; blocks.
-    package func withContent(_ value: PropertyValue) throws -> PropertyValue {
-        switch value {
-        case .blob(let blob): .data(try blocking { try await loader.content(of: blob, $0) })
-        case .longText(let text):
-            .string(
-                String(
-                    decoding: try blocking { try await loader.content(of: text.blob, $0) },
-                    as: UTF8.self))
-        default: value
-        }
-    }
+    /// The operations for Tandem's own programs.
+    package var tools: ContextTools { ContextTools(context: self) }
 
     // MARK: Registered objects
 

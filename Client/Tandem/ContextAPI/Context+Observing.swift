@@ -70,17 +70,19 @@ extension ManagedObjectContext {
         saves(SaveFilter(entity: entity, predicate: predicate, author: author))
     }
 
-    /// Returns the merged saves that change objects of a class matching a condition on key paths
-    /// before or after the save.
+    /// Returns the merged saves that change objects of a class, or only those that change objects
+    /// matching a condition on key paths before or after the save.
     ///
     ///     let saves = try context.saves(of: Team.self, where: \.zone == "Africa")
     ///     for try await save in saves { … }
     ///
     /// Throws the errors of ``PredicateSource/objectPredicate``.
     public func saves<Object: ManagedEntity>(
-        of type: Object.Type, where condition: TypedPredicate<Object>, by author: String? = nil
+        of type: Object.Type, where condition: TypedPredicate<Object>? = nil,
+        by author: String? = nil
     ) throws -> SaveSequence {
-        saves(of: type.entity.name, where: try condition.objectPredicate, by: author)
+        let predicate = try condition?.objectPredicate
+        return saves(SaveFilter(entity: type.entity.name, predicate: predicate, author: author))
     }
 
     /// Returns the merged saves that change objects of a class matching a condition in any form
@@ -122,18 +124,18 @@ extension ManagedObjectContext {
         try blocking { try await root.observe(entity, predicate, handler, $0) }
     }
 
-    /// Calls `handler` for every merged save that changes objects of a class matching a condition
-    /// on key paths; blocks until the observation begins.
+    /// Calls `handler` for every merged save that changes objects of a class, or only those that
+    /// match a condition on key paths; blocks until the observation begins.
     ///
     ///     let observer = try context.observe(Team.self, where: \.wins > 3) { print($0) }
     ///
     /// Also throws the errors of ``PredicateSource/objectPredicate``.
     public func observe<Object: ManagedEntity>(
-        _ type: Object.Type, where condition: TypedPredicate<Object>,
+        _ type: Object.Type, where condition: TypedPredicate<Object>? = nil,
         _ handler: @escaping (ObserverEvent) -> Void
     ) throws -> ContextObserver {
         core.registerIfNeeded(type)
-        return try observe(type.entity.name, where: condition.objectPredicate, handler)
+        return try observe(type.entity.name, where: condition?.objectPredicate, handler)
     }
 
     /// Calls `handler` for every merged save that changes objects of a class matching a condition

@@ -2,9 +2,11 @@ import TandemModel
 
 /// The results of a request in batches, all read at one position, even while others save.
 ///
-///     for try await teams in try context.batches(of: Team.self, sort: ["-wins"]) {
+///     for try await teams in context.batches(for: FetchRequest(Team.self, sort: ["-wins"])) {
 ///         for team in teams { try write(team) }
 ///     }
+///
+/// A batch has the requested number of elements; the last batch may have fewer, but is never empty.
 ///
 /// A loop has a context of its own, on the actor of the requesting context. It is pinned at that
 /// context's pin or, without a pin, at the end of the journal when the loop begins. The objects
@@ -21,32 +23,22 @@ import TandemModel
 /// daemon's work on the batch. Objects that you keep then belong to an unpinned context, which
 /// restarts at its next request.
 ///
+/// **Errors.** A loop throws the errors of fetches. It throws `historyExpired` if the daemon can't
+/// read the loop's position any more, because a batch took longer than `limits.pinSeconds` or the
+/// journal was trimmed. The first batch throws `limitExceeded` if the connection has too many pins.
+/// After an error there are no more batches.
+///
 /// Each iterator is an independent loop. It is bound to the context's actor.
 public struct FetchBatches<Value>: AsyncSequence {
     let makeReader: () -> BatchReader
     let value: (BatchReader, ObjectReference) -> Value?
 
     /// Iterates over the batches of one loop.
-    ///
-    /// A batch has the requested number of elements; the last batch may have fewer, but is never
-    /// empty.
-    public struct AsyncIterator: AsyncIteratorProtocol {
+    struct Iterator: AsyncIteratorProtocol {
         let reader: BatchReader
         let value: (BatchReader, ObjectReference) -> Value?
 
-        /// Returns the next batch, or nil at the end.
-        public mutating func next() async throws -> [Value]? {
-            try await next(isolation: #isolation)
-        }
-
-        /// Returns the next batch, or nil at the end.
-        ///
-        /// Throws `CancellationError` if the task is cancelled, and the errors that fetches throw.
-        /// Throws `historyExpired` if the daemon can't read the loop's position any more, because a
-        /// batch took longer than `limits.pinSeconds` or the journal was trimmed. The first batch
-        /// throws `limitExceeded` if the connection has too many pins. After an error there are no
-        /// more batches.
-        public mutating func next(
+        mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(any Error) -> [Value]? {
             guard let batch = try await reader.next(isolation: actor) else { return nil }
@@ -55,7 +47,7 @@ public struct FetchBatches<Value>: AsyncSequence {
     }
 
     /// Creates a loop; no request is sent before the first batch is needed.
-    public func makeAsyncIterator() -> AsyncIterator {
-        AsyncIterator(reader: makeReader(), value: value)
+    public func makeAsyncIterator() -> some AsyncIteratorProtocol<[Value], any Error> {
+        Iterator(reader: makeReader(), value: value)
     }
 }

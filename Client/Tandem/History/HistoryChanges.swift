@@ -25,17 +25,21 @@ public struct HistoryChanges<Object: ManagedObject>: AsyncSequence, Sendable {
     let reader: HistoryReader
 
     /// Creates an iterator that begins after the sequence's position.
-    public func makeAsyncIterator() -> Iterator { Iterator(reader) }
+    public func makeAsyncIterator()
+        -> some AsyncIteratorProtocol<HistoryChange<Object>, any Error> & Sendable
+    {
+        Iterator(reader)
+    }
 
     /// The state of one iteration.
-    public struct Iterator: AsyncIteratorProtocol {
+    struct Iterator: AsyncIteratorProtocol, Sendable {
         private var reader: HistoryReader
         private var page: ArraySlice<DecodedChange> = []
 
         init(_ reader: HistoryReader) { self.reader = reader }
 
         /// Returns the next change; nil at the end, or if the task was cancelled.
-        public mutating func next() async throws -> HistoryChange<Object>? {
+        mutating func next() async throws -> HistoryChange<Object>? {
             if page.isEmpty { page = ArraySlice(try await reader.next() ?? []) }
             return page.popFirst().map { HistoryChange($0) }
         }

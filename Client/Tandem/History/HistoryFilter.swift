@@ -12,21 +12,21 @@ import TandemWire
 /// the newest model; changes saved under earlier names match as well.
 public struct HistoryFilter: Hashable, Sendable {
     /// The entities whose changes are included, with their subentities; all if empty.
-    public var entities: [String]
+    package var entities: [String]
     /// The properties by entity, subentities included; all if empty.
     ///
     /// A change matches if it inserts, changes or deletes the value of one of these properties.
-    public var properties: [String: [String]]
+    package var properties: [String: [String]]
     /// The authors whose changes are included; all if empty.
-    public var authors: [String]
+    package var authors: [String]
     /// The objects whose changes are included; all if empty.
-    public var objects: [ObjectID]
+    package var objects: [ObjectID]
     /// The earliest save time.
     ///
     /// The daemon's clock may be set back, so times are not always in the order of positions.
-    public var since: Date?
+    package var since: Date?
     /// The end of the range of save times, exclusive.
-    public var until: Date?
+    package var until: Date?
 
     /// Creates a filter; without arguments, it matches every change.
     public init(

@@ -29,37 +29,38 @@ public protocol AttributeConvertible: ManagedValue, OptionalManagedValue, Predic
     ///
     /// Returns a wrapped nil if there is no stored value, and nil if the value has to be read
     /// through the object. The default implementation converts the attribute's value.
-    static func inPlace(_ attribute: RowAttribute) -> Self??
+    static func _inPlace(_ attribute: _RowAttribute) -> Self??
 }
 
 extension AttributeConvertible {
     /// Reads the property named by a ``Managed``.
     @inlinable
-    public static func read(from object: ManagedObject, named name: ManagedName) -> Self {
-        readOptional(from: object, named: name)
+    public static func _read(from object: ManagedObject, named name: _ManagedName) -> Self {
+        _readOptional(from: object, named: name)
             ?? object.substitute(for: name, Self.self).flatMap(Self.init(attribute:)) ?? zero
     }
 
     /// Writes the property named by a ``Managed``.
-    public func write(to object: ManagedObject, named name: ManagedName) {
+    public func _write(to object: ManagedObject, named name: _ManagedName) {
         object[object.property(name)] = attributeValue
     }
 
     /// Reads the property named by a ``Managed``; returns nil if it has no value.
     @inlinable
-    public static func readOptional(from object: ManagedObject, named name: ManagedName) -> Self? {
+    public static func _readOptional(from object: ManagedObject, named name: _ManagedName) -> Self?
+    {
         Self(attribute: object.value(name))
     }
 
     /// Writes the property named by a ``Managed``.
-    public static func writeOptional(
-        _ value: Self?, to object: ManagedObject, named name: ManagedName
+    public static func _writeOptional(
+        _ value: Self?, to object: ManagedObject, named name: _ManagedName
     ) {
         object[object.property(name)] = value?.attributeValue ?? .null
     }
 
     /// Reads the attribute of a ``RowReader`` in place.
-    public static func inPlace(_ attribute: RowAttribute) -> Self?? {
+    public static func _inPlace(_ attribute: _RowAttribute) -> Self?? {
         attribute.converted { Self(attribute: $0) }
     }
 }
@@ -76,13 +77,14 @@ extension Bool: AttributeConvertible {
 
     /// Reads the property named by a ``Managed``; returns nil if it has no value.
     @inlinable
-    public static func readOptional(from object: ManagedObject, named name: ManagedName) -> Bool? {
+    public static func _readOptional(from object: ManagedObject, named name: _ManagedName) -> Bool?
+    {
         object.bool(name)
     }
 
     /// Reads the attribute of a ``RowReader`` in place.
     @inlinable
-    public static func inPlace(_ attribute: RowAttribute) -> Bool?? { attribute.bool() }
+    public static func _inPlace(_ attribute: _RowAttribute) -> Bool?? { attribute.bool() }
 
     /// This value as an attribute value.
     public var attributeValue: PropertyValue { .bool(self) }
@@ -97,13 +99,14 @@ extension Int64: AttributeConvertible {
 
     /// Reads the property named by a ``Managed``; returns nil if it has no value.
     @inlinable
-    public static func readOptional(from object: ManagedObject, named name: ManagedName) -> Int64? {
+    public static func _readOptional(from object: ManagedObject, named name: _ManagedName) -> Int64?
+    {
         object.int(name)
     }
 
     /// Reads the attribute of a ``RowReader`` in place.
     @inlinable
-    public static func inPlace(_ attribute: RowAttribute) -> Int64?? { attribute.int() }
+    public static func _inPlace(_ attribute: _RowAttribute) -> Int64?? { attribute.int() }
 
     /// This value as an attribute value.
     public var attributeValue: PropertyValue { .int(self) }
@@ -118,13 +121,13 @@ extension Int: AttributeConvertible {
 
     /// Reads the property named by a ``Managed``; returns nil if it has no value.
     @inlinable
-    public static func readOptional(from object: ManagedObject, named name: ManagedName) -> Int? {
+    public static func _readOptional(from object: ManagedObject, named name: _ManagedName) -> Int? {
         object.int(name).map { Int($0) }
     }
 
     /// Reads the attribute of a ``RowReader`` in place.
     @inlinable
-    public static func inPlace(_ attribute: RowAttribute) -> Int?? {
+    public static func _inPlace(_ attribute: _RowAttribute) -> Int?? {
         attribute.int().map { $0.map { Int($0) } }
     }
 
@@ -141,14 +144,15 @@ extension Double: AttributeConvertible {
 
     /// Reads the property named by a ``Managed``; returns nil if it has no value.
     @inlinable
-    public static func readOptional(from object: ManagedObject, named name: ManagedName) -> Double?
+    public static func _readOptional(from object: ManagedObject, named name: _ManagedName)
+        -> Double?
     {
         object.double(name)
     }
 
     /// Reads the attribute of a ``RowReader`` in place.
     @inlinable
-    public static func inPlace(_ attribute: RowAttribute) -> Double?? { attribute.double() }
+    public static func _inPlace(_ attribute: _RowAttribute) -> Double?? { attribute.double() }
 
     /// This value as an attribute value.
     public var attributeValue: PropertyValue { .double(self) }
@@ -180,14 +184,15 @@ extension String: AttributeConvertible {
 
     /// Reads the property named by a ``Managed``; returns nil if it has no value.
     @inlinable
-    public static func readOptional(from object: ManagedObject, named name: ManagedName) -> String?
+    public static func _readOptional(from object: ManagedObject, named name: _ManagedName)
+        -> String?
     {
         object.text(name)
     }
 
     /// Reads the attribute of a ``RowReader`` in place.
     @inlinable
-    public static func inPlace(_ attribute: RowAttribute) -> String?? { attribute.text() }
+    public static func _inPlace(_ attribute: _RowAttribute) -> String?? { attribute.text() }
 
     /// This value as an attribute value.
     public var attributeValue: PropertyValue { .string(self) }
@@ -205,13 +210,14 @@ extension Date: AttributeConvertible {
 
     /// Reads the property named by a ``Managed``; returns nil if it has no value.
     @inlinable
-    public static func readOptional(from object: ManagedObject, named name: ManagedName) -> Date? {
+    public static func _readOptional(from object: ManagedObject, named name: _ManagedName) -> Date?
+    {
         object.date(name).map { Date(timeIntervalSince1970: $0) }
     }
 
     /// Reads the attribute of a ``RowReader`` in place.
     @inlinable
-    public static func inPlace(_ attribute: RowAttribute) -> Date?? {
+    public static func _inPlace(_ attribute: _RowAttribute) -> Date?? {
         attribute.date().map { $0.map { Date(timeIntervalSince1970: $0) } }
     }
 
@@ -249,16 +255,16 @@ extension UUID: AttributeConvertible {
 
 extension URL: OptionalManagedValue {
     /// Reads the property named by a ``Managed``; returns nil if it has no URL.
-    public static func readOptional(
-        from object: ManagedObject, named name: ManagedName
+    public static func _readOptional(
+        from object: ManagedObject, named name: _ManagedName
     ) -> URL? {
         guard case .url(let text) = object.value(name) else { return nil }
         return URL(string: text)
     }
 
     /// Writes the property named by a ``Managed``.
-    public static func writeOptional(
-        _ value: URL?, to object: ManagedObject, named name: ManagedName
+    public static func _writeOptional(
+        _ value: URL?, to object: ManagedObject, named name: _ManagedName
     ) {
         object[object.property(name)] = value.map { .url($0.absoluteString) } ?? .null
     }

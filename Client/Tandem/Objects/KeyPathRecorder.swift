@@ -19,15 +19,8 @@ final class KeyPathRecorder {
         var names: [String]
         /// Whether the last property is a to-many relationship.
         var isToMany = false
-        /// Whether the last property is declared as optional.
-        var isOptional = false
 
         static let itself = Path(names: [])
-
-        /// Whether both paths name the same properties; the last one may differ in optionality.
-        func hasSameProperties(as other: Path) -> Bool {
-            names == other.names && isToMany == other.isToMany
-        }
     }
 
     /// A read of a property of the object at an index on the path.
@@ -74,7 +67,7 @@ final class KeyPathRecorder {
                 let start = recorder.next(type) as? Root
             else { throw unknown(keyPath, "it does not begin at an object") }
             let path = try recorder.path(start[keyPath: keyPath], keyPath)
-            guard found.map({ $0.hasSameProperties(as: path) }) ?? true else {
+            guard found.map({ $0 == path }) ?? true else {
                 throw unknown(keyPath, "the properties that it reads depend on values")
             }
             // Only the last sample, null, distinguishes optional declarations from others.
@@ -114,9 +107,7 @@ final class KeyPathRecorder {
             throw Self.unknown(
                 keyPath, "it must name properties declared with @Managed, but \(found)")
         }
-        return Path(
-            names: names, isToMany: shown.isSet,
-            isOptional: shown.type is any OptionalDeclaration.Type)
+        return Path(names: names, isToMany: shown.isSet)
     }
 
     /// Whether the path ends at the id of its last object.

@@ -33,45 +33,45 @@ public struct Managed<Value: ManagedValue> {
         // With inlining, the key paths are known statically: no key path is created, and the name
         // is read in place.
         @inlinable
-        get { Value.read(from: owner, named: ManagedName(owner[keyPath: storage].name)) }
+        get { Value._read(from: owner, named: _ManagedName(owner[keyPath: storage].name)) }
         @inlinable
-        set { newValue.write(to: owner, named: ManagedName(owner[keyPath: storage].name)) }
+        set { newValue._write(to: owner, named: _ManagedName(owner[keyPath: storage].name)) }
     }
 }
 
 /// A type that ``Managed`` can expose.
 public protocol ManagedValue {
     /// Reads the property named by a ``Managed``.
-    static func read(from object: ManagedObject, named name: ManagedName) -> Self
+    static func _read(from object: ManagedObject, named name: _ManagedName) -> Self
     /// Writes the property named by a ``Managed``.
-    func write(to object: ManagedObject, named name: ManagedName)
+    func _write(to object: ManagedObject, named name: _ManagedName)
 }
 
 /// A type that ``Managed`` can expose as an optional.
 public protocol OptionalManagedValue {
     /// Reads the property named by a ``Managed``; returns nil if it has no value.
-    static func readOptional(from object: ManagedObject, named name: ManagedName) -> Self?
+    static func _readOptional(from object: ManagedObject, named name: _ManagedName) -> Self?
     /// Writes the property named by a ``Managed``.
-    static func writeOptional(_ value: Self?, to object: ManagedObject, named name: ManagedName)
+    static func _writeOptional(_ value: Self?, to object: ManagedObject, named name: _ManagedName)
 }
 
 extension Optional: ManagedValue where Wrapped: OptionalManagedValue {
     /// Reads the property named by a ``Managed``.
     @inlinable
-    public static func read(from object: ManagedObject, named name: ManagedName) -> Wrapped? {
-        Wrapped.readOptional(from: object, named: name)
+    public static func _read(from object: ManagedObject, named name: _ManagedName) -> Wrapped? {
+        Wrapped._readOptional(from: object, named: name)
     }
 
     /// Writes the property named by a ``Managed``.
-    public func write(to object: ManagedObject, named name: ManagedName) {
-        Wrapped.writeOptional(self, to: object, named: name)
+    public func _write(to object: ManagedObject, named name: _ManagedName) {
+        Wrapped._writeOptional(self, to: object, named: name)
     }
 }
 
 extension ManagedObject: OptionalManagedValue {
     /// Returns the target of a to-one relationship.
-    public static func readOptional(
-        from object: ManagedObject, named name: ManagedName
+    public static func _readOptional(
+        from object: ManagedObject, named name: _ManagedName
     ) -> Self? {
         guard let target = object.object(object.property(name)) else {
             return object.probe?.next(Self.self)
@@ -80,8 +80,8 @@ extension ManagedObject: OptionalManagedValue {
     }
 
     /// Sets the target of a to-one relationship.
-    public static func writeOptional(
-        _ value: ManagedObject?, to object: ManagedObject, named name: ManagedName
+    public static func _writeOptional(
+        _ value: ManagedObject?, to object: ManagedObject, named name: _ManagedName
     ) {
         object.setObject(value, for: object.property(name).name)
     }
@@ -89,15 +89,15 @@ extension ManagedObject: OptionalManagedValue {
 
 extension Set: ManagedValue where Element: ManagedObject {
     /// Returns the targets of a to-many relationship.
-    public static func read(
-        from object: ManagedObject, named name: ManagedName
+    public static func _read(
+        from object: ManagedObject, named name: _ManagedName
     ) -> Set<Element> {
         Set(object.objects(object.property(name).name).compactMap { $0 as? Element })
     }
 
     /// Replaces the targets of a to-many relationship.
-    public func write(to object: ManagedObject, named name: ManagedName) {
-        let before = Set.read(from: object, named: name)
+    public func _write(to object: ManagedObject, named name: _ManagedName) {
+        let before = Set._read(from: object, named: name)
         let relationship = object.property(name).name
         for member in before.subtracting(self) { object.remove(member, from: relationship) }
         for member in subtracting(before) { object.add(member, to: relationship) }
@@ -106,14 +106,14 @@ extension Set: ManagedValue where Element: ManagedObject {
 
 extension Array: ManagedValue where Element: ManagedObject {
     /// Returns the targets of an ordered to-many relationship, in order.
-    public static func read(from object: ManagedObject, named name: ManagedName) -> [Element] {
+    public static func _read(from object: ManagedObject, named name: _ManagedName) -> [Element] {
         object.orderedObjects(object.property(name).name).compactMap { $0 as? Element }
     }
 
     /// Replaces the targets of an ordered to-many relationship.
     ///
     /// See ``ManagedObject/setOrderedObjects(_:for:)``.
-    public func write(to object: ManagedObject, named name: ManagedName) {
+    public func _write(to object: ManagedObject, named name: _ManagedName) {
         object.setOrderedObjects(self, for: object.property(name).name)
     }
 }

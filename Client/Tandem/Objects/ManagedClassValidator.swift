@@ -81,7 +81,7 @@ extension Managed: ManagedDeclaration {
     var type: Any.Type { Value.self }
 
     func read(from object: ManagedObject) -> Any {
-        Value.read(from: object, named: ManagedName(name))
+        Value._read(from: object, named: _ManagedName(name))
     }
 }
 

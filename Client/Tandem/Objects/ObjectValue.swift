@@ -36,7 +36,8 @@ extension ManagedEntity {
 ///         let name: String
 ///         init(_ team: RowReader<Team>) { (id, name) = (team.typedID, team.name) }
 ///     }
-///     let rows = try await context.fetchValues(TeamRow.self, where: "wins > 3", sort: ["-wins"])
+///     let request = FetchRequest(where: \Team.wins > 3, sort: [.descending(\.wins)])
+///     let rows = try await context.fetchValues(TeamRow.self, for: request)
 public protocol ObjectValue: Sendable {
     /// The class of the objects that the values are made from.
     associatedtype Object: ManagedEntity

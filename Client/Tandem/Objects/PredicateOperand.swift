@@ -7,44 +7,44 @@ public import TandemQuery
 /// Values of attributes, objects, object ids, and optionals and arrays of these are operands.
 public protocol PredicateOperand {
     /// The value as an argument of a predicate's text.
-    var predicateOperand: PredicateArgument { get }
+    var _predicateOperand: PredicateArgument { get }
 }
 
 extension PredicateOperand {
     /// The value as an expression of a predicate.
-    var expression: QueryExpression { QueryExpression(predicateOperand) }
+    var expression: QueryExpression { QueryExpression(_predicateOperand) }
 }
 
 extension AttributeConvertible {
     /// The value as an argument of a predicate's text.
-    public var predicateOperand: PredicateArgument { .value(attributeValue) }
+    public var _predicateOperand: PredicateArgument { .value(attributeValue) }
 }
 
 extension URL: PredicateOperand {
     /// The value as an argument of a predicate's text.
-    public var predicateOperand: PredicateArgument { .value(.url(absoluteString)) }
+    public var _predicateOperand: PredicateArgument { .value(.url(absoluteString)) }
 }
 
 extension ObjectID: PredicateOperand {
     /// The object with this id as an argument of a predicate's text.
-    public var predicateOperand: PredicateArgument { .object(self) }
+    public var _predicateOperand: PredicateArgument { .object(self) }
 }
 
 extension ManagedObject: PredicateOperand {
     /// The object as an argument of a predicate's text.
-    public var predicateOperand: PredicateArgument { .object(id) }
+    public var _predicateOperand: PredicateArgument { .object(id) }
 }
 
 extension Optional: PredicateOperand where Wrapped: PredicateOperand {
     /// The value, or null for nil, as an argument of a predicate's text.
-    public var predicateOperand: PredicateArgument {
-        map(\.predicateOperand) ?? .value(.null)
+    public var _predicateOperand: PredicateArgument {
+        map(\._predicateOperand) ?? .value(.null)
     }
 }
 
 extension Array: PredicateOperand where Element: PredicateOperand {
     /// The values as a list, for `IN %@` and `BETWEEN %@`.
-    public var predicateOperand: PredicateArgument { .list(map(\.predicateOperand)) }
+    public var _predicateOperand: PredicateArgument { .list(map(\._predicateOperand)) }
 }
 
 extension QueryExpression {

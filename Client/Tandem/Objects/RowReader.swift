@@ -8,7 +8,7 @@ public import TandemModel
 ///         let team: String?
 ///         init(_ player: RowReader<Player>) {
 ///             name = player.name
-///             team = player.team?.name                // or player[\.team?.name]
+///             team = player.team?.name
 ///         }
 ///     }
 ///
@@ -62,36 +62,34 @@ public struct RowReader<Object: ManagedObject> {
 
     // MARK: Attributes
 
-    /// The value of an attribute of the object or of a related object.
+    /// The value of an attribute.
     ///
-    /// Traps if the key path names no ``Managed`` property, or if it unwraps a relationship that
-    /// has no target.
+    /// Traps if the key path does not name a ``Managed`` property.
     @inlinable
     public subscript<Content: AttributeConvertible>(
-        attribute: KeyPath<Object, Content>
+        dynamicMember attribute: KeyPath<Object, Content>
     ) -> Content {
-        switch Content.inPlace(RowAttribute(source, ManagedName(attribute))) {
+        switch Content._inPlace(_RowAttribute(source, _ManagedName(attribute))) {
         case .some(.some(let content)): content
         case .some(.none): .zero
         case .none: read(attribute)
         }
     }
 
-    /// The value of an optional attribute of the object or of a related object; nil if a
-    /// relationship on the path has no target.
+    /// The value of an optional attribute.
     @inlinable
     public subscript<Content: AttributeConvertible>(
-        attribute: KeyPath<Object, Content?>
+        dynamicMember attribute: KeyPath<Object, Content?>
     ) -> Content? {
-        switch Content.inPlace(RowAttribute(source, ManagedName(attribute))) {
+        switch Content._inPlace(_RowAttribute(source, _ManagedName(attribute))) {
         case .some(let content): content
         case .none: read(attribute)
         }
     }
 
-    /// The value of a URL attribute of the object or of a related object.
-    public subscript(attribute: KeyPath<Object, URL?>) -> URL? {
-        let found = RowAttribute(source, ManagedName(attribute)).converted { $0.url }
+    /// The value of a URL attribute.
+    public subscript(dynamicMember attribute: KeyPath<Object, URL?>) -> URL? {
+        let found = _RowAttribute(source, _ManagedName(attribute)).converted { $0.url }
         return found ?? readURL(attribute)
     }
 
@@ -102,9 +100,9 @@ public struct RowReader<Object: ManagedObject> {
     /// No object is created, and nothing is loaded before a property of the target is read.
     @inlinable
     public subscript<Target: ManagedObject>(
-        relationship: KeyPath<Object, Target?>
+        dynamicMember relationship: KeyPath<Object, Target?>
     ) -> RowReader<Target>? {
-        let target = source.target(ManagedName(relationship)) ?? readTarget(relationship)
+        let target = source.target(_ManagedName(relationship)) ?? readTarget(relationship)
         return target.flatMap { RowReader<Target>(checking: $0) }
     }
 
@@ -112,47 +110,14 @@ public struct RowReader<Object: ManagedObject> {
     ///
     /// The readers are sorted by the numbers of the targets.
     public subscript<Target: ManagedObject>(
-        relationship: KeyPath<Object, Set<Target>>
+        dynamicMember relationship: KeyPath<Object, Set<Target>>
     ) -> [RowReader<Target>] { readMembers(relationship) }
 
     /// Readers of the targets of an ordered to-many relationship, in order; may block to load the
     /// ids of the targets.
     public subscript<Target: ManagedObject>(
-        relationship: KeyPath<Object, [Target]>
-    ) -> [RowReader<Target>] { readMembers(relationship) }
-
-    // MARK: Members
-
-    /// The value of an attribute.
-    @inlinable
-    public subscript<Content: AttributeConvertible>(
-        dynamicMember attribute: KeyPath<Object, Content>
-    ) -> Content { self[attribute] }
-
-    /// The value of an optional attribute.
-    @inlinable
-    public subscript<Content: AttributeConvertible>(
-        dynamicMember attribute: KeyPath<Object, Content?>
-    ) -> Content? { self[attribute] }
-
-    /// The value of a URL attribute.
-    public subscript(dynamicMember attribute: KeyPath<Object, URL?>) -> URL? { self[attribute] }
-
-    /// A reader of the target of a to-one relationship, or nil if there is none.
-    @inlinable
-    public subscript<Target: ManagedObject>(
-        dynamicMember relationship: KeyPath<Object, Target?>
-    ) -> RowReader<Target>? { self[relationship] }
-
-    /// Readers of the targets of a to-many relationship.
-    public subscript<Target: ManagedObject>(
-        dynamicMember relationship: KeyPath<Object, Set<Target>>
-    ) -> [RowReader<Target>] { self[relationship] }
-
-    /// Readers of the targets of an ordered to-many relationship, in order.
-    public subscript<Target: ManagedObject>(
         dynamicMember relationship: KeyPath<Object, [Target]>
-    ) -> [RowReader<Target>] { self[relationship] }
+    ) -> [RowReader<Target>] { readMembers(relationship) }
 }
 
 extension RowReader where Object: ManagedEntity {
@@ -160,61 +125,56 @@ extension RowReader where Object: ManagedEntity {
     public var typedID: TypedID<Object> { TypedID(id) }
 }
 
-// Reads through key paths that are not cached yet or name several properties, and reads of values
-// that are not in a row.
+// Reads through key paths that are not cached yet, and reads of values that are not in a row.
 extension RowReader {
     @usableFromInline
     func read<Content: AttributeConvertible>(_ attribute: KeyPath<Object, Content>) -> Content {
-        guard let end = end(of: attribute) else {
-            fatalError(
-                "\(attribute) of \(id) passes a relationship without a target; use an optional path."
-            )
-        }
-        return content(of: end)
-    }
-
-    private func content<Content: AttributeConvertible>(of end: RowSource.End) -> Content {
-        switch Content.inPlace(RowAttribute(end.source, end.key)) {
+        let end = end(of: attribute)
+        switch Content._inPlace(_RowAttribute(end.source, end.key)) {
         case .some(.some(let content)): return content
         case .some(.none): return .zero
-        case .none:
-            return end.withName { Content.read(from: end.source.object, named: $0) }
+        case .none: return end.withName { Content._read(from: end.source.object, named: $0) }
         }
     }
 
     @usableFromInline
     func read<Content: AttributeConvertible>(_ attribute: KeyPath<Object, Content?>) -> Content? {
-        guard let end = end(of: attribute) else { return nil }
-        // A path such as `\.team?.name` is optional even if its last property is not.
-        guard end.isOptional else { return content(of: end) }
-        if case .some(let content) = Content.inPlace(RowAttribute(end.source, end.key)) {
+        let end = end(of: attribute)
+        if case .some(let content) = Content._inPlace(_RowAttribute(end.source, end.key)) {
             return content
         }
-        return end.withName { Content.readOptional(from: end.source.object, named: $0) }
+        return end.withName { Content._readOptional(from: end.source.object, named: $0) }
     }
 
     private func readURL(_ attribute: KeyPath<Object, URL?>) -> URL? {
-        guard let end = end(of: attribute) else { return nil }
-        return end.withName { URL.readOptional(from: end.source.object, named: $0) }
+        let end = end(of: attribute)
+        return end.withName { URL._readOptional(from: end.source.object, named: $0) }
     }
 
     @usableFromInline
     func readTarget<Target>(_ relationship: KeyPath<Object, Target?>) -> RowSource? {
-        end(of: relationship).flatMap { $0.source.target(named: $0.name) }
+        let end = end(of: relationship)
+        return end.source.target(named: end.name)
     }
 
     private func readMembers<Target: ManagedObject, Members>(
         _ relationship: KeyPath<Object, Members>
     ) -> [RowReader<Target>] {
-        guard let end = end(of: relationship) else { return [] }
+        let end = end(of: relationship)
         return end.source.object.orderedObjects(end.name).compactMap {
             RowReader<Target>(checking: .object($0))
         }
     }
 
-    private func end<Content>(of keyPath: KeyPath<Object, Content>) -> RowSource.End? {
+    private func end<Content>(of keyPath: KeyPath<Object, Content>) -> RowSource.End {
         do {
-            return source.end(of: keyPath, try KeyPathRecorder.path(of: keyPath))
+            let names = try KeyPathRecorder.path(of: keyPath).names
+            guard names.count == 1, let name = names.first else {
+                fatalError(
+                    "A row reads one property at a time, not the path \(names.joined(separator: ".")); "
+                        + "write `row.\(names.joined(separator: "?."))`.")
+            }
+            return source.end(of: keyPath, name)
         } catch {
             fatalError("A row cannot be read by this key path: \(error.message).")
         }

@@ -69,7 +69,7 @@ enum RowSource {
     /// Returns nil if that is not possible, and a wrapped nil if the property has no value.
     @inline(__always)
     func inPlace<Result>(
-        _ name: ManagedName, _ read: (RowView, RowColumn) -> Result?
+        _ name: _ManagedName, _ read: (RowView, RowColumn) -> Result?
     ) -> Result?? {
         switch self {
         case .row(let answer, let index): answer.inPlace(index, name, read)
@@ -81,7 +81,7 @@ enum RowSource {
     /// Reads an attribute's value from the row in place.
     ///
     /// Returns nil if that is not possible; this includes content stored outside the row.
-    func value(_ name: ManagedName) -> PropertyValue? {
+    func value(_ name: _ManagedName) -> PropertyValue? {
         let value =
             switch self {
             case .row(let answer, let index): answer.value(index, name)
@@ -95,7 +95,7 @@ enum RowSource {
     ///
     /// Returns nil if the relationship can't be read in place.
     @usableFromInline
-    func target(_ name: ManagedName) -> RowSource?? {
+    func target(_ name: _ManagedName) -> RowSource?? {
         guard case .some(let found) = inPlace(name, { $0.reference($1) }) else { return nil }
         switch self {
         case .row(let answer, _), .target(let answer, _):
@@ -105,46 +105,30 @@ enum RowSource {
         }
     }
 
-    /// The last property of a path.
+    /// A property and the source that has it.
     struct End {
         let source: RowSource
         let name: String
-        /// Whether the property is declared as optional.
-        let isOptional: Bool
         /// The key under which the property is cached.
-        let key: ManagedName
+        let key: _ManagedName
 
         /// Calls `body` with the property's name, which is retained meanwhile.
-        func withName<Result>(_ body: (ManagedName) -> Result) -> Result {
-            withExtendedLifetime(name) { body(ManagedName(name)) }
+        func withName<Result>(_ body: (_ManagedName) -> Result) -> Result {
+            withExtendedLifetime(name) { body(_ManagedName(name)) }
         }
     }
 
-    /// Caches and returns the last property of a key path, so that it can be read in place.
-    ///
-    /// Returns nil if a relationship on the path has no target.
-    func end(of keyPath: AnyKeyPath, _ path: KeyPathRecorder.Path) -> End? {
-        guard let last = path.names.last else {
-            fatalError("\(keyPath) names no property of \(type).")
-        }
-        var source = current
-        for name in path.names.dropLast() {
-            guard let next = source.target(named: name) else { return nil }
-            source = next
-        }
-        if path.names.count == 1 {
-            source.cache(keyPath, last)
-        } else {
-            source.cache(last)
-        }
-        let key = path.names.count == 1 ? ManagedName(keyPath) : ManagedName(last)
-        return End(source: source, name: last, isOptional: path.isOptional, key: key)
+    /// Caches and returns the property of a key path, so that it can be read in place.
+    func end(of keyPath: AnyKeyPath, _ name: String) -> End {
+        let source = current
+        source.declaring.map { $0.properties.cache(keyPath, name, of: $0.entity) }
+        return End(source: source, name: name, key: _ManagedName(keyPath))
     }
 
     /// Returns the target of a to-one relationship by name; nil if there is none.
     func target(named name: String) -> RowSource? {
         cache(name)
-        if case .some(let target) = target(ManagedName(name)) { return target }
+        if case .some(let target) = target(_ManagedName(name)) { return target }
         return object.object(name).map { .object($0) }
     }
 
@@ -156,23 +140,19 @@ enum RowSource {
         }
     }
 
-    private func cache(_ keyPath: AnyKeyPath, _ name: String) {
-        declaring.map { $0.properties.cache(keyPath, name, of: $0.entity) }
-    }
-
     private func cache(_ name: String) {
-        _ = declaring.map { $0.properties.property(ManagedName(name), of: $0.entity) }
+        _ = declaring.map { $0.properties.property(_ManagedName(name), of: $0.entity) }
     }
 }
 
 /// An attribute that a ``RowReader`` reads in place.
-public struct RowAttribute {
+public struct _RowAttribute {
     private let source: RowSource
-    private let name: ManagedName
+    private let name: _ManagedName
 
     /// Creates the attribute for a name or key path that the caller retains.
     @usableFromInline
-    init(_ source: RowSource, _ name: ManagedName) { (self.source, self.name) = (source, name) }
+    init(_ source: RowSource, _ name: _ManagedName) { (self.source, self.name) = (source, name) }
 
     /// Converts the value; returns nil if the value has to be read through the object.
     func converted<Content>(_ convert: (PropertyValue) -> Content?) -> Content?? {

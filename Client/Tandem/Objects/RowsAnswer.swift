@@ -139,7 +139,7 @@ final class RowsAnswer {
     /// Returns nil if that is not possible, and a wrapped nil if the property has no value.
     @inline(__always)
     func inPlace<Result>(
-        _ index: Int, _ name: ManagedName, _ read: (RowView, RowColumn) -> Result?
+        _ index: Int, _ name: _ManagedName, _ read: (RowView, RowColumn) -> Result?
     ) -> Result?? {
         let hasNoRecord = index == visited && visitedAdditions == records.additions
         return objects.withRow(at: index) { reference, _, row in
@@ -151,7 +151,7 @@ final class RowsAnswer {
     /// object.
     @inline(__always)
     func inPlace<Result>(
-        _ reference: ObjectReference, _ row: RowView?, _ name: ManagedName,
+        _ reference: ObjectReference, _ row: RowView?, _ name: _ManagedName,
         hasNoRecord: Bool = false, _ read: (RowView, RowColumn) -> Result?
     ) -> Result?? {
         withRow(reference, row, name, hasNoRecord) { row, entry, _ in
@@ -160,11 +160,12 @@ final class RowsAnswer {
     }
 
     /// Returns a property's value from a row; nil if it can't be read in place.
-    func value(_ index: Int, _ name: ManagedName) -> PropertyValue? {
+    func value(_ index: Int, _ name: _ManagedName) -> PropertyValue? {
         objects.withRow(at: index) { reference, _, row in value(reference, row, name) }
     }
 
-    func value(_ reference: ObjectReference, _ row: RowView?, _ name: ManagedName) -> PropertyValue?
+    func value(_ reference: ObjectReference, _ row: RowView?, _ name: _ManagedName)
+        -> PropertyValue?
     {
         withRow(reference, row, name) { row, entry, entity in row.value(entry.slot, in: entity) }
     }
@@ -176,7 +177,7 @@ final class RowsAnswer {
     /// object, or if the property is not cached.
     @inline(__always)
     private func withRow<Result>(
-        _ reference: ObjectReference, _ row: RowView?, _ name: ManagedName,
+        _ reference: ObjectReference, _ row: RowView?, _ name: _ManagedName,
         _ hasNoRecord: Bool = false,
         _ body: (RowView, PropertyCache.CachedProperty, CompiledEntity) -> Result?
     ) -> Result? {

@@ -27,7 +27,7 @@ public struct ObservedSave: Sendable {
     public var deleted: [ObjectID] = []
 
     /// Whether there is nothing to report.
-    public var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
+    package var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
 }
 
 /// An event of an observer.

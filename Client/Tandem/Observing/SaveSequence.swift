@@ -16,12 +16,12 @@ public struct SaveSequence: AsyncSequence, Sendable {
     let filter: SaveFilter
 
     /// Iterates over the payloads.
-    public struct Iterator: AsyncIteratorProtocol {
+    struct Iterator: AsyncIteratorProtocol, Sendable {
         let feed: PayloadHub.Saves
         var filter: SaveFilter
 
         /// Returns the next save that matches the filter.
-        public mutating func next(
+        mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(any Error) -> SavePayload? {
             while let payload = try await feed.next(isolation: actor) {
@@ -32,7 +32,8 @@ public struct SaveSequence: AsyncSequence, Sendable {
     }
 
     /// Creates an iterator.
-    public func makeAsyncIterator() -> Iterator {
+    public func makeAsyncIterator() -> some AsyncIteratorProtocol<SavePayload, any Error> & Sendable
+    {
         Iterator(feed: listen(), filter: filter)
     }
 }

@@ -61,7 +61,7 @@ extension PredicateSource {
         _ format: String, _ arguments: any PredicateOperand...
     ) -> Self where Self == TypedPredicate<Object> {
         TypedPredicate { () throws(TandemError) in
-            try PredicateTree(format: format, arguments: arguments.map(\.predicateOperand))
+            try PredicateTree(format: format, arguments: arguments.map(\._predicateOperand))
         }
     }
 }

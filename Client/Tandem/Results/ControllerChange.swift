@@ -139,6 +139,31 @@ public struct ControllerChange: Sendable {
     }
 }
 
+extension ControllerChange: CustomStringConvertible {
+    /// A summary, such as `position 12: + Team/3 at [0, 1]; Team/4 [0, 2] to [1, 0]`.
+    public var description: String {
+        let sections = change.sections.map { section in
+            switch section {
+            case .delete(let index, let name): "section - \(name) at \(index)"
+            case .insert(let index, let name): "section + \(name) at \(index)"
+            }
+        }
+        let objects = change.objects.map { object in
+            switch object {
+            case .delete(_, _, let from): "- \(id(of: object)) at \(from)"
+            case .insert(_, _, let to): "+ \(id(of: object)) at \(to)"
+            case .move(_, _, let from, let to): "\(id(of: object)) \(from) to \(to)"
+            case .update(_, _, _, let to): "\(id(of: object)) changed at \(to)"
+            }
+        }
+        var parts = sections + objects
+        if isFirstLoad { parts.insert("first load", at: 0) }
+        if let error { parts.append("\(error)") }
+        let text = parts.isEmpty ? "no changes" : parts.joined(separator: "; ")
+        return "position \(position): \(text)"
+    }
+}
+
 extension ResultsChange {
     /// A change without effect.
     static let none = ResultsChange(sections: [], objects: [])

@@ -1,5 +1,5 @@
 public import TandemModel
-public import TandemResults
+import TandemResults
 
 extension FetchedResultsController {
     /// The titles for a section index beside the list, one per section in order; several sections
@@ -32,8 +32,10 @@ extension FetchedResultsController {
 
     // MARK: Flat form
 
-    /// The section names, offsets and counts, without ids; O(sections).
-    public var sectionRanges: [ResultsSection] { Array(visible.sections) }
+    /// The names of the sections, and the ranges of their rows in the whole list; O(sections).
+    public var sectionRanges: [(name: String, range: Range<Int>)] {
+        visible.sections.map { ($0.name, $0.range) }
+    }
 
     /// Returns the object at an offset in the whole list, counted over all sections; traps if the
     /// offset is out of range.

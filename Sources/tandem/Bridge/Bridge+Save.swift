@@ -17,10 +17,10 @@ extension Bridge {
                 guard let first = try receipt(options, hash, context) else { throw error }
                 return answer(options, first)
             }
-            let position = try context.save(
+            let position = try context.tools.save(
                 policy: options.policy, saveID: options.saveID, author: options.author,
                 contentHash: hash, inserts: ops.inserts)
-            guard let receipt = context.lastReceipt else {
+            guard let receipt = context.tools.lastReceipt else {
                 return Answer(
                     members: ["objects": .object([:]), "position": .null],
                     position: position.number)
@@ -36,7 +36,7 @@ extension Bridge {
         _ options: SaveRequestOptions, _ hash: StableHash?, _ context: ManagedObjectContext
     ) throws -> SaveReceipt? {
         guard let id = options.saveID, let hash else { return nil }
-        return try context.receipt(ofSave: id, contentHash: hash)
+        return try context.tools.receipt(ofSave: id, contentHash: hash)
     }
 
     private func contentHash(_ ops: [JSON], _ saveID: [UInt8]) throws -> StableHash {

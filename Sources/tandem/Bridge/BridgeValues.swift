@@ -40,7 +40,7 @@ enum BridgeValues {
     ) throws -> JSON {
         var values: [String: JSON] = [:]
         for (name, value) in object.values where properties?.contains(name) ?? true {
-            values[name] = json(try context.withContent(value), model)
+            values[name] = json(try context.tools.withContent(value), model)
         }
         for (name, members) in object.members {
             let entity = model.entity(named: object.id.entity)

@@ -51,7 +51,7 @@ import Tandem
         for (name, members) in try op.object("add") ?? [:] {
             // A new member is added after the last one, so the current members must be loaded.
             if try toMany(name, of: object).isOrdered {
-                try context.loadMembersInPlace(name, of: object)
+                try context.tools.loadMembersInPlace(name, of: object)
             }
             for member in try self.members(members, name, of: object) {
                 object.add(member, to: name)
@@ -107,7 +107,7 @@ import Tandem
         _ name: String, of object: ManagedObject, with json: JSON
     ) throws {
         let wanted = try members(json, name, of: object)
-        try context.loadMembersInPlace(name, of: object)
+        try context.tools.loadMembersInPlace(name, of: object)
         if try toMany(name, of: object).isOrdered {
             return object.setOrderedObjects(wanted, for: name)
         }

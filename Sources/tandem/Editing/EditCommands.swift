@@ -119,12 +119,12 @@ struct DeleteCommand: ParsableCommand {
         }
         do {
             try ops.carryOut(json(op))
-            try context.save(
+            try context.tools.save(
                 policy: nil, saveID: nil, author: nil, contentHash: nil, inserts: ops.inserts)
         } catch let error as TandemError {
             throw Self.failure(error)
         }
-        return context.lastReceipt?.inserted.first.flatMap { $0 } ?? ops.inserts.first?.id
+        return context.tools.lastReceipt?.inserted.first.flatMap { $0 } ?? ops.inserts.first?.id
     }
 
     /// Returns the failure, with each validation problem of the save.

@@ -171,8 +171,8 @@ struct RevertCommand: ParsableCommand {
     mutating func save(_ log: RevertLog) throws -> Position? {
         guard conflicts.isEmpty else { return nil }
         do {
-            let position = try context.save(saveID: log.saveID, contentHash: log.contentHash)
-            guard let receipt = context.lastReceipt, receipt.isRepeat else { return position }
+            let position = try context.tools.save(saveID: log.saveID, contentHash: log.contentHash)
+            guard let receipt = context.tools.lastReceipt, receipt.isRepeat else { return position }
             addRevert(of: log.position, by: receipt.position.number)
         } catch let error as TandemError where error.code == .conflict {
             for conflict in context.details(of: error) {
@@ -331,7 +331,7 @@ struct RevertCommand: ParsableCommand {
         // A derived value is computed from other properties, which are undone as well.
         if present.derivation != nil { return }
         guard let target = value.reference else {
-            let content = try context.withContent(value)
+            let content = try context.tools.withContent(value)
             guard areEditable(object) else { return }
             guard present.accepts(content) else {
                 conflicts.append("\(id): the type of \(present.name) was changed later")

@@ -62,7 +62,7 @@ struct FetchCommand: ParsableCommand {
         _ row: [String: PropertyValue], _ columns: FetchColumns, _ model: CompiledModel,
         _ context: ManagedObjectContext
     ) throws {
-        let values = try row.mapValues { ValueText.json(try context.withContent($0), model) }
+        let values = try row.mapValues { ValueText.json(try context.tools.withContent($0), model) }
         if format == .json { return printLine(JSON.object(values).text) }
         let fields = columns.columns.map(\.description).map { Self.field($0, values[$0]) }
         printCut(fields.joined(separator: " "))
@@ -72,7 +72,7 @@ struct FetchCommand: ParsableCommand {
         _ object: ObjectSnapshot, _ model: CompiledModel, _ context: ManagedObjectContext
     ) throws {
         let values = try object.values.mapValues {
-            ValueText.json(try context.withContent($0), model)
+            ValueText.json(try context.tools.withContent($0), model)
         }
         if format == .json {
             return printLine(

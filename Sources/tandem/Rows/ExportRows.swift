@@ -45,7 +45,9 @@ import TandemIO
                 guard !page.isEmpty else { return }
                 var bytes = 0
                 for var object in page {
-                    object.values = try object.values.mapValues { try context.withContent($0) }
+                    object.values = try object.values.mapValues {
+                        try context.tools.withContent($0)
+                    }
                     bytes += body(object)
                 }
                 request.offset += page.count

@@ -53,7 +53,7 @@ extension ImportedRows {
                 }
                 try rejects.add(refused.map { reject($0, of: batch) }, of: file, by: .daemon)
             }
-            let result = try await context.execute(
+            let result = try await context.tools.execute(
                 request, id: id, refusing: rejecting, numbering: numbering)
             count(result.count)
             await batch.end()
@@ -69,7 +69,7 @@ extension ImportedRows {
     private func inserted(_ id: [UInt8], _ error: any Error) async -> Int {
         if let error = error as? TandemError { return error.done?.count ?? 0 }
         // The error did not come from the daemon.
-        return (try? await context.insertedRows(entity, policy, id: id)) ?? 0
+        return (try? await context.tools.insertedRows(entity, policy, id: id)) ?? 0
     }
 
     private func reject(

@@ -65,7 +65,9 @@ import TandemIO
         guard !failures.isDisabled else { return }
         let batch = ImportBatches.id(batchName(table))
         // If an earlier attempt inserted rows, not all rows fail.
-        guard try await context.insertedRows(table.entity, policy, id: batch) == 0 else { return }
+        guard try await context.tools.insertedRows(table.entity, policy, id: batch) == 0 else {
+            return
+        }
         try await file.checkFirst(failures, rejects.lines(of: table.name))
     }
 
@@ -78,7 +80,7 @@ import TandemIO
             context: context, entity: table.entity, policy: policy, rejects: rejects,
             file: table.name, keepsGoing: keepsGoing, name: batchName(table))
         try await batches.run { id in
-            let inserted = try await context.insertedRows(table.entity, policy, id: id)
+            let inserted = try await context.tools.insertedRows(table.entity, policy, id: id)
             let start = TableFile.Start(
                 inserted: inserted, rejected: rejects.lines(of: table.name), targets: targets)
             await file.begin(start)

@@ -68,7 +68,7 @@ struct ImportSettings {
         for name in targets.sorted(entities) {
             guard let entity = model.entity(named: name) else { continue }
             let id = ImportBatches.id(batchName(entity))
-            let inserted = try await context.insertedRows(name, settings.policy, id: id)
+            let inserted = try await context.tools.insertedRows(name, settings.policy, id: id)
             if inserted > 0 { hasBegun = true }
             // If the file of ids is missing, an earlier attempt has set all links.
             let isOver = hasBegun && !ids.isResumed

@@ -123,7 +123,7 @@ import Tandem
 
     private func send(_ rows: [Resolved]) throws {
         do {
-            sent.append((rows, try context.send(rows.map(\.update))))
+            sent.append((rows, try context.tools.send(rows.map(\.update))))
         } catch is TandemError {
             // `save` finds the rows that cause the error.
             while !sent.isEmpty { try finishFirst() }
@@ -166,7 +166,7 @@ import Tandem
             }
         }
         for (name, objects) in owners.sorted(by: { $0.key < $1.key }) {
-            try context.loadMembers(of: objects, name)
+            try context.tools.loadMembers(of: objects, name)
         }
     }
 

@@ -141,6 +141,6 @@ private struct Row: ObjectValue {
     let level: Level
     let captain: String?
     init(_ team: RowReader<Team>) {
-        (name, level, captain) = (team.name, team.level, team[\.captain?.name])
+        (name, level, captain) = (team.name, team.level, team.captain?.name)
     }
 }

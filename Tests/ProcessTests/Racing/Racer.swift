@@ -81,7 +81,7 @@ struct Racer: Codable, Sendable {
         do {
             try context.save(policy: MergePolicy(rawValue: policy))
             #expect(!context.hasChanges)
-            let receipt = try #require(context.lastReceipt)
+            let receipt = try #require(context.tools.lastReceipt)
             guard receipt.wrote else {
                 tally.lost += 1
                 return true
