@@ -109,6 +109,28 @@ final class Team: ManagedObject, ManagedEntity {
         }
     }
 
+    @Test func `a new attribute is computed from others, while an earlier version runs`() throws {
+        let place = try Place()
+        try place.serve()
+        let earlier = PersistentContainer(
+            entities: [Team.self], socket: place.socket, author: "earlier")
+        defer { earlier.close() }
+        let teams = try (0..<3).map { wins in
+            let team = try earlier.viewContext.insert(Team.self)
+            (team.name, team.zone, team.wins) = ("\(wins)", "Africa", wins)
+            return team
+        }
+        try earlier.viewContext.save()
+        let later = PersistentContainer(
+            entities: [Later.Team.self], socket: place.socket, author: "later")
+        defer { later.close() }
+        try Later.addPoints(in: later.viewContext)
+        let points = try later.viewContext.fetch(FetchRequest<Later.Team>(sort: ["wins"]))
+        #expect(points.map(\.points) == [0, 3, 6])
+        teams[0].wins = 9
+        try earlier.viewContext.save()
+    }
+
     @Test func `the code of the pages is the code above`() throws {
         let path = #filePath
         let root = path.prefix(path.utf8.count - "/Tests/ProcessTests/ReadmeTests.swift".utf8.count)
@@ -121,6 +143,7 @@ final class Team: ManagedObject, ManagedEntity {
             ("README.md", "final class Team", "\n}"),
             ("README.md", "let context = ", "\n```"),
             (gettingStarted, "@MainActor @Observable final class Standings", "\n}"),
+            (gettingStarted, "func addPoints", "\n}"),
         ] {
             let text = try String(contentsOfFile: root + "/" + page, encoding: .utf8)
             let first = try #require(text.firstRange(of: start))
@@ -131,6 +154,30 @@ final class Team: ManagedObject, ManagedEntity {
                 line.firstRange(of: "//").map { line[..<$0.lowerBound] } ?? line
             }
             #expect(source.contains(words(lines.joined(separator: " "))), "\(start)")
+        }
+    }
+}
+
+/// A later version of the app.
+private enum Later {
+    final class Team: ManagedObject, ManagedEntity {
+        static let entity = Entity("Team", uniqueness: [["name"]]) {
+            Attribute("name", .string, optional: false)
+            Attribute("zone", .string, optional: false)
+            Attribute("wins", .int, optional: false, default: .int(0))
+            Attribute("points", .int)
+        }
+        @Managed("wins") var wins: Int
+        @Managed("points") var points: Int?
+    }
+
+    static func addPoints(in context: ManagedObjectContext) throws {
+        while true {
+            let request = FetchRequest(where: \Team.points == nil, limit: 500)
+            let teams = try context.fetch(request)
+            if teams.isEmpty { return }
+            for team in teams { team.points = 3 * team.wins }
+            try context.save()
         }
     }
 }
