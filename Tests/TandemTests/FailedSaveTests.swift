@@ -43,6 +43,21 @@ import Testing
         #expect(daemon.state.withLock { $0.rows.count } == 1)
     }
 
+    /// The bucket had edits that cancelled each other out, and no longer counted as edited.
+    @Test func `law 8: an edit after a failed save that was taken back is saved`() async throws {
+        let content = try context.insert(Content.self)
+        let bucket = try context.insert(Bucket.self)
+        try await context.save()
+        content.bucket = bucket
+        try await fail { content.bucket = nil }
+        bucket.name = "after"
+        #expect(bucket.hasChanges && context.updatedObjects.contains(bucket))
+        try await context.save()
+        #expect(!context.hasChanges)
+        let seen = try await daemon.container().makeContext(name: "other").fetch(Bucket.self)
+        #expect(seen.map(\.name) == ["after"])
+    }
+
     @Test func `law 8: an object deleted while its insert failed is forgotten`() async throws {
         let content = try context.insert(Content.self)
         let bucket = try context.insert(Bucket.self)

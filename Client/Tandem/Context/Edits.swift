@@ -100,6 +100,9 @@ struct Edits {
     }
 
     /// Returns these edits overlaid with later edits; the result is pending after a failed save.
+    ///
+    /// The result has the serial of the first of them, or none if the later edits take back the
+    /// others.
     func under(_ later: Edits) -> Edits {
         var result = self
         result.values.merge(later.values)
@@ -113,6 +116,11 @@ struct Edits {
         if later.kind != .none {
             result.kind = later.kind
             result.isPredicted = later.isPredicted
+        }
+        if result.isEmpty {
+            result.serial = 0
+        } else if result.serial == 0 {
+            result.serial = later.serial
         }
         return result
     }

@@ -475,10 +475,9 @@ final class ObjectEditor: StatefulPart {
             object.rebind(to: existing)
         }
         if !lost.pending.isEmpty {
-            let serial = lost.pending.serial
+            edited.remove(existing)
             existing.pending = existing.pending.under(lost.pending)
-            if existing.pending.serial == 0 { existing.pending.serial = serial }
-            edited.add(graph.object(of: existing))
+            if !existing.pending.isEmpty { edited.add(graph.object(of: existing)) }
         }
         for object in edited.objects {
             object.record.pending.replace(old, by: new)
