@@ -1,4 +1,4 @@
-package import TandemIO
+import TandemIO
 
 /// A log in segment files, with one writer and one batch in flight.
 ///
@@ -28,7 +28,7 @@ public final class Journal: ChangeLog {
     /// The last durable position, for readers.
     public let tail: CommittedTail
 
-    package let fileSystem: any FileSystem
+    private let fileSystem: any FileSystem
     private let options: JournalOptions
     private var lock: (any FileLock)?
     private let maker: SegmentMaker

@@ -34,9 +34,7 @@ import Testing
                 let run = ReadRun(
                     view: snapshot, model: try bench.model, limits: bench.committer.limits,
                     counts: bench.committer.limitCounters)
-                let job = ReadJob(
-                    .search(search), of: 0, run, snapshot: snapshot,
-                    history: TransactionSource(elsewhere: bench.committer.journal))
+                let job = ReadJob(.search(search), of: 0, run, snapshot: snapshot)
                 for _ in 0..<Int.random(in: 0...3, using: &random) { try graph.step() }
                 try bench.committer.checkpoint()
                 job.advance { _ in }

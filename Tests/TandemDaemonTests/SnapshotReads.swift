@@ -13,27 +13,38 @@ extension CommitBench {
     /// A request that waits for a snapshot.
     struct Asked {
         let read: CompiledRead
+        let window: ReadWindow?
         let modelPosition: UInt64
     }
 
     func ask(_ message: ClientMessage) throws -> Asked {
         let read = try #require(try CompiledRead(message, in: try model))
-        return Asked(read: read, modelPosition: store.modelPosition)
+        return Asked(read: read, window: ReadWindow(read), modelPosition: store.modelPosition)
+    }
+
+    /// Adds the transactions up to a position to a read's window.
+    func follow(_ window: ReadWindow?, to position: UInt64) throws {
+        guard let window else { return }
+        let source = TransactionSource(committer.journal)
+        while window.position < position {
+            let next = try source.transaction(at: window.position + 1, committer.ring)
+            try window.add(next, try model)
+        }
     }
 
     /// Returns the answer from the open write transaction.
     func answer(_ message: ClientMessage) throws -> DaemonMessage {
-        try answer(try job(try ask(message), snapshot: nil))
+        let asked = try ask(message)
+        try follow(asked.window, to: committer.position)
+        return try answer(try job(asked, snapshot: nil))
     }
 
     /// Returns a job that has not begun.
     func job(_ asked: Asked, snapshot: StoreSnapshot?) throws -> ReadJob {
         let run = ReadRun(
             view: snapshot ?? store, model: try model, limits: committer.limits,
-            counts: committer.limitCounters)
-        return ReadJob(
-            .answer(asked.read, id: 1), of: 0, run, snapshot: snapshot,
-            history: TransactionSource(elsewhere: committer.journal))
+            counts: committer.limitCounters, window: asked.window)
+        return ReadJob(.answer(asked.read, id: 1), of: 0, run, snapshot: snapshot)
     }
 
     /// Runs a job and assembles its messages; `between` is called after each message.
@@ -106,10 +117,15 @@ extension RandomGraph {
     ) throws -> (found: DaemonMessage, expected: Expected) {
         let asked = try bench.ask(message)
         try save(&random)
+        // Some transactions are added to the window earlier than others, as the daemon does in its
+        // turns.
+        try bench.follow(asked.window, to: bench.committer.position)
+        try save(&random)
         try bench.committer.checkpoint()
         let position = bench.committer.position
         let expected = try expectation(bench)
         #expect(bench.store.checkpointPosition == position)
+        try bench.follow(asked.window, to: bench.store.checkpointPosition)
         let snapshot = try bench.store.snapshot()
         #expect(snapshot.appliedPosition == position)
         try save(&random, withCheckpoints: true)

@@ -66,7 +66,8 @@ struct Answerer {
         guard committer.position - window.position <= DaemonLimits.smallReadTransactions else {
             return false
         }
-        let (model, source) = (try model, TransactionSource(committer.journal))
+        let (model, source) = (try model, session.readSource)
+        defer { source.rest() }
         var bytes = 0
         while window.position < committer.position {
             let next = try source.transaction(at: window.position + 1, committer.ring)

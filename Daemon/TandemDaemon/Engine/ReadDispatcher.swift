@@ -129,13 +129,15 @@ final class ReadDispatcher {
         if waiting.needed(startable()) > committer.store.checkpointPosition {
             due = try committer.checkpointForReads()
         }
-        while let read = nextReady() {
-            // Transactions before and after the change of the model are decoded by different
-            // models.
-            guard read.modelPosition == committer.store.modelPosition else {
-                fail(read, Self.otherModel(read))
-                continue
+        var budget = limits.sliceReads
+        var failed: [(PendingRead, TandemError)] = []
+        while true {
+            let isAdmitted = startable()
+            let next = try waiting.next { read in
+                guard isAdmitted(read) else { return false }
+                return try isReady(read, &budget, &failed)
             }
+            guard let read = next else { break }
             do {
                 try begin(read)
                 // Other requests are served between two reads on the daemon's thread.
@@ -151,15 +153,33 @@ final class ReadDispatcher {
                 break
             }
         }
+        // Failed only now, because the queue must not change during the search above.
+        for (read, error) in failed { fail(read, error) }
         assert(due == nil || !waiting.isEmpty, "A retry is scheduled only while reads wait.")
     }
 
-    /// Removes and returns the next waiting read that can begin: its position is committed, and the
-    /// readers have room.
-    private func nextReady() -> PendingRead? {
+    /// Returns whether a read can begin: its position is committed, and its window is complete.
+    private func isReady(
+        _ read: PendingRead, _ budget: inout Int, _ failed: inout [(PendingRead, TandemError)]
+    ) throws -> Bool {
         let position = committer.canCommit ? committer.store.checkpointPosition : committer.position
-        let isStartable = startable()
-        return waiting.next { isStartable($0) && $0.needed <= position }
+        guard read.needed <= position, let model = committer.store.model else {
+            return false
+        }
+        do {
+            // Transactions before and after the change of the model are decoded by different
+            // models.
+            guard read.modelPosition == committer.store.modelPosition else {
+                throw Self.otherModel(read)
+            }
+            let source = read.session.readSource
+            return try read.extendWindow(to: position, model, limits, limitCounters, &budget) {
+                try source.transaction(at: $0, committer.ring)
+            }
+        } catch let error as TandemError {
+            if !failed.contains(where: { $0.0 === read }) { failed.append((read, error)) }
+            return false
+        }
     }
 
     /// Returns a predicate for the waiting reads that the readers may start now.
@@ -178,6 +198,7 @@ final class ReadDispatcher {
     var hasReadToStart: Bool { !waiting.isEmpty && waiting.contains(startable()) }
 
     private func begin(_ read: PendingRead) throws {
+        read.session.readSource.rest()
         guard let model = committer.store.model else {
             preconditionFailure("A read needs a model.")
         }
@@ -185,10 +206,10 @@ final class ReadDispatcher {
         // no saves, because none are accepted, and other requests only for a short time.
         let snapshot = committer.canCommit ? try committer.store.snapshot() : nil
         let run = ReadRun(
-            view: snapshot ?? committer.store, model: model, limits: limits, counts: limitCounters)
+            view: snapshot ?? committer.store, model: model, limits: limits, counts: limitCounters,
+            window: read.window)
         let job = ReadJob(
-            read.purpose, of: read.session.peer.uid, run, snapshot: snapshot,
-            history: TransactionSource(elsewhere: committer.journal), memory: bytes.memory)
+            read.purpose, of: read.session.peer.uid, run, snapshot: snapshot, memory: bytes.memory)
         let now = clock.monotonicNanoseconds
         read.begin(job, committedBytes: committer.committedBytes, at: now)
         running.append(read)

@@ -13,12 +13,6 @@ final class TransactionSource {
         read = { position throws(JournalError) in try log.read(from: position) }
     }
 
-    /// Creates a source for another thread than the journal's, which begins to read there.
-    init(elsewhere journal: Journal) {
-        let (source, fileSystem) = (journal.source, journal.fileSystem)
-        read = { source.read(from: $0, fileSystem: fileSystem) }
-    }
-
     /// Creates a source for random access, which finds positions by the indexes of the segments.
     init(_ journal: Journal, _ indexes: SegmentIndexes) {
         read = { position throws(JournalError) in try journal.read(from: position, indexes) }
@@ -29,9 +23,9 @@ final class TransactionSource {
     /// Throws `historyExpired` below the journal's first position, and `storage` if the transaction
     /// can't be read.
     func transaction(
-        at position: UInt64, _ ring: TransactionRing? = nil
+        at position: UInt64, _ ring: TransactionRing
     ) throws(TandemError) -> EncodedTransaction {
-        if let held = ring?[position] { return held }
+        if let held = ring[position] { return held }
         do {
             if let cursor, cursorPosition < position {
                 cursor.pass(to: position)

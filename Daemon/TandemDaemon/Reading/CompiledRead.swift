@@ -40,12 +40,6 @@ enum CompiledRead {
         }
     }
 
-    /// The position after which the read needs all transactions; nil for a read of the view alone.
-    var historyStart: UInt64? {
-        guard case .verdicts(let request) = self else { return position == 0 ? nil : position }
-        return position == 0 ? request.from : min(request.from, position)
-    }
-
     /// The entities that the client subscribes to with the answer.
     var interests: [EntityTag] {
         switch self {

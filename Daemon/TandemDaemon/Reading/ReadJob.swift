@@ -92,8 +92,6 @@ final class ReadJob: @unchecked Sendable {
     let user: UInt32
     private let state = Locked(State())
     private var run: ReadRun?
-    /// The source of the transactions after an earlier position.
-    private let history: TransactionSource
     private var snapshot: StoreSnapshot?
     private var answer: OutgoingAnswer?
     private let chunkBytes: Int
@@ -106,15 +104,19 @@ final class ReadJob: @unchecked Sendable {
     /// Without a snapshot, the job reads the store's open transaction, on the daemon's thread.
     init(
         _ purpose: Purpose, of user: UInt32, _ run: ReadRun, snapshot: StoreSnapshot?,
-        history: TransactionSource, memory: ReadMemory = ReadMemory()
+        memory: ReadMemory = ReadMemory()
     ) {
         self.purpose = purpose
-        self.history = history
         self.memory = memory
         self.user = user
         self.run = run
         self.snapshot = snapshot
         chunkBytes = run.limits.chunkBytes
+        let windowBytes = run.window?.bytes ?? 0
+        update { state in
+            _ = memory.change(from: 0, to: windowBytes)
+            (state.readBytes, state.countedBytes) = (windowBytes, windowBytes)
+        }
     }
 
     /// Records the memory of the read, and throws if the read must end.
@@ -198,27 +200,22 @@ final class ReadJob: @unchecked Sendable {
     private func read(
         _ run: ReadRun, _ turn: (any ReadTurn)?, _ copy: ModelCopy?, _ deadline: Deadline?
     ) throws {
+        update { $0.progress.position = run.position }
         var run = run
         if let snapshot, let copy {
             run.model = copy.of(run.model)
             snapshot.use(copy: run.model)
         }
-        if case .answer(let read, _) = purpose { run.window = ReadWindow(read) }
-        update { [run] in $0.progress.position = run.position }
         let (state, limits, counts) = (state, run.limits, run.counts)
-        let window = run.window
+        let windowBytes = run.window?.bytes ?? 0
         run.check = { [memory] held throws(StoreError) in
             if let error = deadline?.error { state.withLock { $0.ending = $0.ending ?? error } }
-            try Self.check(held + (window?.bytes ?? 0), state, memory, limits, counts)
+            try Self.check(held + windowBytes, state, memory, limits, counts)
             guard let turn, turn.isOver else { return }
             Self.passOn(turn, state)
         }
         switch purpose {
         case .answer(let read, let id):
-            try window?.extend(to: run.view.appliedPosition, from: history, run.model) {
-                try window?.check(limits, counts)
-                try run.check?(0)
-            }
             let found = try run.answer(copy == nil ? read : read.compiled(in: run.model))
             answer = OutgoingAnswer(found, id, chunkBytes: chunkBytes)
         case .search(let search):

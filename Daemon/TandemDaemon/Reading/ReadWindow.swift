@@ -24,16 +24,17 @@ final class ReadWindow {
 
     /// Creates the window of a request; nil if the request concerns only the view's position.
     init?(_ read: CompiledRead) {
-        guard let first = read.historyStart else { return nil }
         tags = read.observedTags
-        position = first
         let at = read.position
         end = at == 0 ? nil : HistoricalGraph(at: at)
         if case .verdicts(let request) = read {
             start = HistoricalGraph(at: request.from)
+            position = at == 0 ? request.from : min(request.from, at)
             lastChange = at == 0 ? .max : max(request.from, at)
         } else {
+            guard at != 0 else { return nil }
             start = nil
+            position = at
             lastChange = at
         }
     }
@@ -57,20 +58,6 @@ final class ReadWindow {
             for graph in [start, end] {
                 if let graph, position > graph.position { graph.undo(change, entity) }
             }
-        }
-    }
-
-    /// Adds all transactions up to a position; calls `check` after each.
-    ///
-    /// Throws `historyExpired` if the journal lacks one, and the errors of the check.
-    func extend(
-        to position: UInt64, from source: TransactionSource, _ model: CompiledModel,
-        _ check: () throws -> Void
-    ) throws {
-        defer { source.rest() }
-        while self.position < position {
-            try add(try source.transaction(at: self.position + 1), model)
-            try check()
         }
     }
 

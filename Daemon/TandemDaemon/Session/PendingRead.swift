@@ -15,9 +15,9 @@ final class PendingRead {
     /// Everything that was pushed to the client, or acknowledged to any client before the request,
     /// is at or before this position.
     let needed: UInt64
-    /// The position after which the read needs all transactions; nil for a read of the snapshot
-    /// alone.
-    private let historyStart: UInt64?
+    /// The transactions between the request's positions and its snapshot; nil for a read of the
+    /// snapshot alone.
+    let window: ReadWindow?
     /// The position of the model for which the request was compiled.
     let modelPosition: UInt64
     /// The job, and the committed bytes and the time when its snapshot was taken; nil for a waiting
@@ -46,9 +46,9 @@ final class PendingRead {
         (self.purpose, self.session) = (purpose, session)
         (self.needed, self.modelPosition) = (needed, modelPosition)
         if case .answer(let read, _) = purpose {
-            (historyStart, interestsBefore) = (read.historyStart, session.interests)
+            (window, interestsBefore) = (ReadWindow(read), session.interests)
         } else {
-            (historyStart, interestsBefore) = (nil, nil)
+            (window, interestsBefore) = (nil, nil)
         }
     }
 
@@ -67,7 +67,7 @@ final class PendingRead {
 
     /// The approximate memory in bytes, without that of a running read (``ReadMemory``).
     var bytes: Int {
-        guard let job else { return request.bytes }
+        guard let job else { return request.bytes + (window?.bytes ?? 0) }
         return request.bytes + (job.isReading ? 0 : job.heldBytes)
     }
 
@@ -75,7 +75,7 @@ final class PendingRead {
     var answerBytes: Int { job?.readBytes ?? 0 }
 
     /// The position after which all transactions are still needed; `.max` if none are.
-    var retained: UInt64 { job?.isReading ?? true ? historyStart ?? .max : .max }
+    var retained: UInt64 { job == nil ? window?.position ?? .max : .max }
 
     /// Whether the read is a batch's search.
     var isSearch: Bool { if case .search = purpose { true } else { false } }
@@ -105,6 +105,27 @@ final class PendingRead {
     func count(bytes: Int) -> Int {
         defer { countedBytes = bytes }
         return countedBytes
+    }
+
+    /// Adds transactions up to a position to the window, until `budget` is used up.
+    ///
+    /// Returns whether the window ends exactly there. Throws `historyExpired` if there are too many
+    /// transactions for verdicts, and `limitExceeded` if there are more bytes than a read may hold.
+    func extendWindow(
+        to position: UInt64, _ model: CompiledModel, _ limits: DaemonLimits,
+        _ counts: LimitCounters, _ budget: inout Int,
+        _ transaction: (UInt64) throws -> EncodedTransaction
+    ) throws -> Bool {
+        guard let window else { return true }
+        while window.position < position {
+            guard budget > 0 else { return false }
+            let next = try transaction(window.position + 1)
+            try window.add(next, model)
+            try window.check(limits, counts)
+            // Decoding a kilobyte takes about as long as evaluating an object.
+            budget -= 1 + next.bytes.count / 1_024
+        }
+        return window.position == position
     }
 }
 

@@ -45,6 +45,8 @@ final class Session {
     var batchSize = AdaptiveBatchSize()
     var syncs = WaitingSyncs()
     private(set) var read: PendingRead?
+    /// The source of the transactions that the running read needs.
+    let readSource: TransactionSource
     var pins = PinLeases()
     private let committer: Committer
     private(set) var output = SessionOutput()
@@ -52,6 +54,7 @@ final class Session {
     init(of client: ClientIdentity, on socket: any ClientChannel, committer: Committer) {
         (self.client, self.socket, self.committer) = (client, socket, committer)
         subscription = Subscription(TransactionSource(committer.journal))
+        readSource = TransactionSource(committer.journal)
         machine = DaemonSessionStateMachine(requestsInFlight: committer.limits.requestsInFlight)
     }
 
