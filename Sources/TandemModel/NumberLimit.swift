@@ -9,10 +9,10 @@ public struct NumberLimit: Hashable, Sendable, Comparable, ExpressibleByIntegerL
     let measure: Measure
 
     /// Creates a limit from an integer.
-    package init(_ value: Int64) { measure = .int(value) }
+    public init(_ value: Int64) { measure = .int(value) }
 
     /// Creates a limit from any number except NaN; a whole number equals the integer limit.
-    package init(_ value: Double) {
+    public init(_ value: Double) {
         require(!value.isNaN, "A limit must be a number.")
         measure = Int64(exactly: value).map { .int($0) } ?? .double(value)
     }

@@ -36,9 +36,7 @@ enum SizeRules {
                 known: [
                     "Client/Tandem ClientLimits": "one property for each setting",
                     "Daemon/TandemDaemon DaemonLimits": "one property for each setting",
-                    "Sources/tandem LogCommand": "one property for each option",
                     "Sources/TandemModel CompiledEntity": "constant tables, compiled once",
-                    "Client/Tandem ObjectRecord": "the state of one object, without behaviour",
                 ], measure: \.properties),
             Limit(
                 name: "variables that others can change", value: openVariables,

@@ -46,8 +46,7 @@ final class MergeParticipants {
         references.removeAll { $0.value == nil || $0.value === new.value }
         references.append(new)
         assert(
-            Set(references.map { $0.value.map(ObjectIdentifier.init) }).count == references.count,
-            "A participant is registered once.")
+            references.count { $0.value === new.value } == 1, "A participant is registered once.")
     }
 
     func remove(_ participant: any MergeParticipant) {

@@ -57,10 +57,11 @@ final class ObjectGraph: StatefulPart {
         if let object = record.object { return object }
         let type = core.type(for: record.entity, in: session?.model)
         // The class's initialiser may read other objects, which may remove unused records.
-        record.pins += 1
+        record.uses.pins += 1
         let object = type.init(binding: ObjectBinding(context: context, record: record))
-        record.pins -= 1
-        assert(record.object == nil, "A record has one object at a time.")
+        record.uses.pins -= 1
+        // The initialiser may have loaded a fault, so that a merge made the object.
+        if let object = record.object { return object }
         record.object = object
         if record.isFault { loader.recordFault(record.reference) }
         return object
@@ -174,7 +175,7 @@ final class ObjectGraph: StatefulPart {
             record.fault()
             reporter.notifyObservers(of: record.reference.number)
         }
-        records.removeAll { $0.object == nil && $0.pins <= 0 }
+        records.removeAll { $0.object == nil && $0.uses.pins <= 0 }
     }
 
     // MARK: Received rows and references
@@ -411,7 +412,7 @@ extension ObjectRecord {
             translation.edits($0, of: old.entity, in: entity)
         }
         (pending, inFlight, seen) = (moved[0].edits, moved[1].edits, moved[2].edits.values)
-        pins = old.pins
+        uses.pins = old.uses.pins
         object = old.object
         old.object?.rebind(to: self)
         return (moved[0].lost, moved[1].lost)

@@ -39,12 +39,19 @@ final class ObjectRecord {
     var base: ManagedObject?
     /// The values that the parent had edited when this record was first edited.
     var seen = SlotValues()
-    /// The number of pins, which keep the record while lists need its row or its object is created.
-    @exclusivity(unchecked) var pins = 0
-    /// The number of undo and redo entries for this record.
-    var steps = 0
+    /// The uses that keep the record besides its object and its edits.
+    @exclusivity(unchecked) var uses = Uses()
     /// The object of this record, if it is in use.
     weak var object: ManagedObject?
+
+    /// The numbers of uses of a record.
+    struct Uses {
+        /// The number of pins, which keep the record while lists need its row or its object is
+        /// created.
+        var pins = 0
+        /// The number of undo and redo entries for the record.
+        var steps = 0
+    }
 
     init(_ reference: ObjectReference, _ entity: CompiledEntity) {
         self.reference = reference
@@ -79,14 +86,14 @@ final class ObjectRecord {
     var hasEdits: Bool { !pending.isEmpty || !inFlight.isEmpty }
 
     /// Whether the record is unused, so that the context may remove it.
-    var isIdle: Bool { object == nil && pins == 0 && steps == 0 && !hasEdits }
+    var isIdle: Bool { object == nil && uses.pins == 0 && uses.steps == 0 && !hasEdits }
 
     /// Asserts the relations between the parts, which hold between operations.
     func checkInvariants() {
         assert(base == nil || row == nil, "A record with a base has no row of its own.")
         assert(row == nil || !isMissing, "A missing object has no row.")
         assert(row == nil || version > 0, "A loaded row has a version.")
-        assert(pins >= 0 && steps >= 0, "Pins and undo entries are released once.")
+        assert(uses.pins >= 0 && uses.steps >= 0, "Pins and undo entries are released once.")
         assert(
             pending.isEmpty == (pending.serial == 0), "Only an object with edits has a serial.")
         assert(pending.kind != .insert || inFlight.kind != .insert, "An object is inserted once.")
@@ -156,7 +163,7 @@ final class ObjectRecord {
     /// If `position` is nil, the version is reset.
     func fault(at position: UInt64? = nil) {
         row = nil
-        let isBased = version != 0 && (hasEdits || steps > 0)
+        let isBased = version != 0 && (hasEdits || uses.steps > 0)
         version = position.map { isBased ? max($0, refusedFor) : 0 } ?? 0
         if !members.isEmpty { forgetMembers() }
         checkInvariants()

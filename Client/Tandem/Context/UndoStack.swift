@@ -16,10 +16,10 @@ final class UndoStack {
             self.record = record
             edits = record.pending
             isMissing = record.isMissing
-            record.steps += 1
+            record.uses.steps += 1
         }
 
-        deinit { record.steps -= 1 }
+        deinit { record.uses.steps -= 1 }
     }
 
     /// Whether edits are recorded.

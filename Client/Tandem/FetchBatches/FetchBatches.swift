@@ -34,11 +34,17 @@ public struct FetchBatches<Value>: AsyncSequence {
     let value: (BatchReader, ObjectReference) -> Value?
 
     /// Iterates over the batches of one loop.
-    struct Iterator: AsyncIteratorProtocol {
+    public struct AsyncIterator: AsyncIteratorProtocol {
         let reader: BatchReader
         let value: (BatchReader, ObjectReference) -> Value?
 
-        mutating func next(
+        /// Returns the next batch, or nil at the end.
+        public mutating func next() async throws -> [Value]? {
+            try await next(isolation: #isolation)
+        }
+
+        /// Returns the next batch, or nil at the end.
+        public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(any Error) -> [Value]? {
             guard let batch = try await reader.next(isolation: actor) else { return nil }
@@ -47,7 +53,7 @@ public struct FetchBatches<Value>: AsyncSequence {
     }
 
     /// Creates a loop; no request is sent before the first batch is needed.
-    public func makeAsyncIterator() -> some AsyncIteratorProtocol<[Value], any Error> {
-        Iterator(reader: makeReader(), value: value)
+    public func makeAsyncIterator() -> AsyncIterator {
+        AsyncIterator(reader: makeReader(), value: value)
     }
 }

@@ -70,7 +70,6 @@ final class KeyPathRecorder {
             guard found.map({ $0 == path }) ?? true else {
                 throw unknown(keyPath, "the properties that it reads depend on values")
             }
-            // Only the last sample, null, distinguishes optional declarations from others.
             found = path
         }
         return found ?? .itself

@@ -31,30 +31,7 @@ struct LogCommand: ParsableCommand {
 
     @OptionGroup var chart: LogChartOptions
 
-    @Option(
-        name: [.customShort("o"), .customLong("output")],
-        help: ArgumentHelp(
-            "short[-iso], verbose, json[-pretty], csv, export, cat.", valueName: "format"),
-        completion: .list(LogFormat.allCases.map(\.rawValue)), transform: LogFormat.named)
-    var chosenFormat: LogFormat?
-
-    @Option(help: ArgumentHelp("Print only these keys, separated by commas.", valueName: "keys"))
-    var outputFields: String?
-
-    @Flag(help: "Print times in UTC.")
-    var utc = false
-
-    @Option(help: ArgumentHelp("Colours.", valueName: "when"))
-    var color: ColorChoice = .auto
-
-    @Flag(help: "Use no pager (PAGER); -l: do not cut lines.")
-    var noPager = false
-
-    // Hidden, because the help of --no-pager mentions it.
-    @Flag(
-        name: [.customShort("l"), .long],
-        help: ArgumentHelp("Do not cut lines to the terminal's width.", visibility: .hidden))
-    var full = false
+    @OptionGroup var printing: LogOutputOptions
 
     @Flag(help: "Print the last cursor at the end.")
     var showCursor = false
@@ -89,7 +66,7 @@ struct LogCommand: ParsableCommand {
         if follow, range.to != nil || range.until != nil {
             throw ValidationError("--follow cannot be combined with --to or --until")
         }
-        if outputFields != nil, !output.takesFields {
+        if printing.outputFields != nil, !output.takesFields {
             throw ValidationError(
                 "--output-fields needs -o verbose, json, json-pretty, csv or export")
         }
@@ -105,7 +82,7 @@ struct LogCommand: ParsableCommand {
             throw ValidationError(
                 "\(option) cannot be combined with --follow, --field, --fields or `log show`")
         }
-        if outputFields != nil {
+        if printing.outputFields != nil {
             throw ValidationError("\(option) cannot be combined with --output-fields")
         }
         let formats: [LogFormat] = chart.plot == nil ? [.short, .json, .jsonPretty] : [.short]
@@ -116,12 +93,12 @@ struct LogCommand: ParsableCommand {
     }
 
     /// The chosen format, or the default.
-    var output: LogFormat { chosenFormat ?? .short }
+    var output: LogFormat { printing.chosenFormat ?? .short }
 
     func run() throws {
         if fields { return MatchField.allCases.forEach { printLine($0.rawValue) } }
-        let isPaged = !noPager && !follow && !wanted.isShow && field == nil
-        let colors = color.isOn(StandardStream.output.descriptor)
+        let isPaged = !printing.noPager && !follow && !wanted.isShow && field == nil
+        let colors = printing.color.isOn(StandardStream.output.descriptor)
         let output = LineOutput(
             flushesLines: follow, pager: isPaged ? PagerChoice.command(toEnd: pagerEnd) : nil,
             isRaw: self.output.isRaw)
@@ -139,7 +116,7 @@ struct LogCommand: ParsableCommand {
 
     /// Returns the keys to print, or nil for all; throws if a key is unknown.
     func shownFields() throws -> Set<String>? {
-        guard let outputFields else { return nil }
+        guard let outputFields = printing.outputFields else { return nil }
         let known = output == .csv ? CSVFormat.columns : LogEntry.fields
         let names = outputFields.split(separator: ",").map(String.init)
         if let other = names.first(where: { !known.contains($0) }) {

@@ -21,7 +21,7 @@ extension LogRun {
         } else {
             let table = StatisticsTable(
                 statistics: statistics, width: Self.terminalWidth, style: style,
-                clock: WallClock(isUTC: options.utc))
+                clock: WallClock(isUTC: options.printing.utc))
             table.lines.forEach(output.styledLine)
         }
         try conclude(range)
@@ -35,7 +35,8 @@ extension LogRun {
             columns: isFile ? TimelineSVG.columns : TimelineText.columns(Self.terminalWidth))
         try each(range) { timeline.add($0) }
         let timelineStyle = TimelineStyle(
-            isUTC: options.utc, selection: options.wanted.words, durations: durations(timeline))
+            isUTC: options.printing.utc, selection: options.wanted.words,
+            durations: durations(timeline))
         if case .file(let path) = target {
             try write(TimelineSVG.text(timeline, timelineStyle), path)
         } else {

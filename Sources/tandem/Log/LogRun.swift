@@ -24,13 +24,14 @@ final class LogRun {
         // A pager is already running and handles signals itself.
         if cursors.isWanted, !output.hasPager { try cursors.watchSignals() }
         source = options.source()
-        var filter = try options.wanted.filter(options.range, isUTC: options.utc)
+        var filter = try options.wanted.filter(options.range, isUTC: options.printing.utc)
         if filter.usesNames { filter.names = TransactionNames(newest: try source.newestModel()) }
         self.filter = filter
-        var logStyle = LogStyle(style: style, isUTC: options.utc, fields: try options.shownFields())
+        var logStyle = LogStyle(
+            style: style, isUTC: options.printing.utc, fields: try options.shownFields())
         if options.wanted.isShow { logStyle.nameOf = ObjectNames(source).name }
         // Lines are cut only on a terminal: a pager scrolls sideways, and files need whole lines.
-        if !options.full, !output.hasPager { logStyle.width = output.terminalWidth }
+        if !options.printing.full, !output.hasPager { logStyle.width = output.terminalWidth }
         format = options.output.writer(logStyle)
     }
 
@@ -143,9 +144,10 @@ final class LogRun {
         (asked.cursor, asked.to) = (text, number)
         let range = try LogRange(asked, source, filter)
         // The default format of `log show` is verbose, with the names of objects.
-        if options.chosenFormat == nil {
-            var logStyle = LogStyle(isUTC: options.utc)
-            logStyle.style = Style(isOn: options.color.isOn(StandardStream.output.descriptor))
+        if options.printing.chosenFormat == nil {
+            var logStyle = LogStyle(isUTC: options.printing.utc)
+            logStyle.style = Style(
+                isOn: options.printing.color.isOn(StandardStream.output.descriptor))
             logStyle.nameOf = ObjectNames(source).name
             format = VerboseFormat(logStyle)
         }

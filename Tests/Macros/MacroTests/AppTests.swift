@@ -23,7 +23,10 @@ import Testing
         #expect(Team.entity == HandwrittenTeam.entity)
         #expect(Player.entity.parent == "Person")
         #expect(Goalkeeper.entity.parent == "Player")
-        #expect(Goalkeeper.entity.indexes == [["number", "saves"]])
+        let handwritten = Entity(
+            "Goalkeeper", parent: "Player", indexes: [["number", "saves"]]
+        ) { Attribute("saves", .int, optional: false, default: .int(1)) }
+        #expect(Goalkeeper.entity == handwritten)
         #expect((Goalkeeper.self as Person.Type).entity.name == "Goalkeeper")
     }
 
