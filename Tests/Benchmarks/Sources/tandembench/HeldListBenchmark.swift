@@ -2,7 +2,7 @@ import Glibc
 import Tandem
 
 /// P7: the memory of a process that holds the sectioned list in a results controller and has read
-/// no row yet.
+/// no row yet, and the memory that all rows add as objects of the context.
 @MainActor
 struct HeldListBenchmark {
     let socket: String
@@ -15,7 +15,7 @@ struct HeldListBenchmark {
         var expected = Digest()
         for at in data.listOrder() { expected.add(ids[at].number) }
         let holder = try BenchProcess(["p7-holder", "\(n)", socket, folder])
-        let found = try holder.read(5, UInt64(0))
+        let found = try holder.read(6, UInt64(0))
         try holder.finish()
         guard found[4] == expected.value else { throw Failure("the list is not in order") }
         let (resident, before) = (Double(found[0]), Double(found[3]))
@@ -25,6 +25,11 @@ struct HeldListBenchmark {
                 ("pss", "\(found[1])"), ("private", "\(found[2])"), ("before", "\(found[3])"),
                 ("bytes_per_row", decimal((resident - before) * 1_024 / Double(n))),
             ], durability: nil
+        ).emit()
+        let rows = Double(found[5]) - resident
+        ResultLine(
+            scenario: "p7", peer: "tandem", n: n, metric: "objects", values: [rows], unit: "KiB",
+            notes: [("bytes_per_row", decimal(rows * 1_024 / Double(n)))], durability: nil
         ).emit()
     }
 
@@ -45,7 +50,10 @@ struct HeldListBenchmark {
         for section in controller.sections {
             for id in section.objectIDs { digest.add(id.number) }
         }
-        try send([after[0], after[1], after[2], before[0], digest.value])
+        let rows = try context.fetch(FetchRequest<Content>())
+        guard rows.count == controller.numberOfObjects else { throw Failure("\(rows.count) rows") }
+        let held = try withExtendedLifetime(rows) { try memory() }
+        try send([after[0], after[1], after[2], before[0], digest.value, held[0]])
         container.close()
     }
 
