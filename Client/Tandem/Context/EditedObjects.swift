@@ -88,7 +88,8 @@ final class EditedObjects {
         assert(
             entries.last.map { $0.serial <= lastAdded } ?? true,
             "No entry is newer than the newest one ever added.")
-        guard Invariants.walk(entries.count) else { return }
+        // Called for each object that is edited, so that a walk must be short.
+        guard Invariants.walk(8 * entries.count) else { return }
         assert(
             entries.count { $0.object != nil } == count, "The count is that of the objects.")
         assert(

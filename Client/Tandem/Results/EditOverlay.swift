@@ -167,7 +167,6 @@ struct EditOverlay {
             entriesByReachedObject.insert(row: number, for: object)
         }
         if edits?.isPlaced == false { undecided.insert(number) } else { undecided.remove(number) }
-        checkInvariants()
     }
 
     /// Asserts that the indexes of the entries agree with the entries.
@@ -264,6 +263,7 @@ struct EditOverlay {
             next.reasons[number] = reason
         }
         for number in concerned { set(number, fresh[number]) }
+        checkInvariants()
         edits = next
         return concerned
     }
