@@ -50,6 +50,7 @@ import Testing
         // The worlds must have reached the interesting states often enough.
         #expect(sum.crashes > 10 && sum.trims > 3 && sum.full > 3, "\(sum)")
         #expect(sum.batches > 3 && sum.pastAnswerCount > 20 && sum.jobs > 50, "\(sum)")
+        #expect(sum.interruptions > 50, "\(sum)")
     }
 
     /// Half as many worlds, as each takes longer.

@@ -164,6 +164,22 @@ import Testing
         #expect(try context.fetch(Club.self, where: \.name == composed).isEmpty)
     }
 
+    @Test func `saves of a class are delivered without a condition`() async throws {
+        var heard = 0
+        let observer = try context.observe(Club.self) { event in
+            if case .saved(let save) = event { heard += save.updated.count }
+        }
+        var saves = try context.saves(of: Club.self).makeAsyncIterator()
+        let member = try await context.fetch(Member.self)[0]
+        member.name = "other"
+        try await context.save()
+        let clubs = try await context.fetch(Club.self)
+        clubs[0].nickname = "other"
+        let position = try await context.save()
+        #expect(try await saves.next()?.position == position && heard == 1)
+        withExtendedLifetime(observer) {}
+    }
+
     @Test func `saves are filtered by conditions of a class`() async throws {
         var heard: [Int] = []
         let observer = try context.observe(Club.self, where: \.wins > 2) { event in

@@ -222,6 +222,27 @@ import Testing
         #expect(whole.change.position == changes.last?.change.position)
     }
 
+    @Test func `a change prints ids, paths and its position`() throws {
+        let rows = try save(("a", 1), ("b", 2))
+        let list = try list(sort: ["size"], sections: "name")
+        var printed: [String] = []
+        list.onChange = { printed.append("\($0)") }
+        try list.performFetch()
+        rows[1].size = 0
+        rows[1].name = "0"
+        try save()
+        let moved = try #require(list.position)
+        writer.delete(rows[0])
+        try save()
+        let deleted = try #require(list.position)
+        let ids = rows.map(\.id)
+        #expect(
+            printed.suffix(2) == [
+                "position \(moved.number): section - b at 1; section + 0 at 0; \(ids[1]) (1, 0) to (0, 0)",
+                "position \(deleted.number): section - a at 1; - \(ids[0]) at (1, 0)",
+            ])
+    }
+
     @Test func `each row has its own cause, also rows that edits add and remove`()
         throws
     {

@@ -55,6 +55,12 @@ private struct Length: ObjectValue {
     init(_ book: RowReader<Book>) { isLong = book.isLong }
 }
 
+/// A value that reads a path over a relationship at once.
+private struct SequelTitle: ObjectValue {
+    let title: String?
+    init(_ book: RowReader<Book>) { title = book[dynamicMember: \.sequel?.title] }
+}
+
 /// Values read from rows, which must equal those of the objects.
 @MainActor @Suite(.serialized) struct RowReaderTests {
     static let types: [any ManagedEntity.Type] = [
@@ -207,6 +213,22 @@ private struct Length: ObjectValue {
         #expect(message.contains("it must name properties declared with @Managed"))
     }
 
+    @Test func `a path over a relationship is refused with the members to use instead`()
+        async throws
+    {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent])
+        {
+            try await MainActor.run {
+                let daemon = try EmbeddedDaemon(.inMemory())
+                let context = RowReaderTests.context("values", daemon)
+                _ = try context.insert(Book.self)
+                _ = try context.fetchValues(SequelTitle.self)
+            }
+        }
+        let message = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(message.contains("not the path sequel.title; write `row.sequel?.title`"))
+    }
+
     // MARK: Retained readers and objects
 
     @Test func `a retained reader shows its object, with edits and merges`() throws {
@@ -294,6 +316,20 @@ private struct Length: ObjectValue {
         #expect(kept.map(\.name) == ["x", "y", "z"] && context.registeredObjects == Set(kept))
         let found = try kept.map { try context.object(with: $0.typedID) }
         #expect(found.elementsEqual(kept) { $0 === $1 })
+    }
+
+    @Test func `an object that its initialiser looks up is made once`() throws {
+        let root = try other.insert(Root.self)
+        try other.save()
+        try context.reach(other.position ?? context.connect())
+        var found: Root?
+        Root.look = { context in
+            Root.look = { _ in }
+            found = try? context.object(with: root.typedID)
+        }
+        defer { Root.look = { _ in } }
+        let object = try context.object(with: root.typedID)
+        #expect(found != nil && object === found && context.registeredObjects.count == 1)
     }
 
     @Test func `no relationship refers to an object deleted while values are made`() throws {

@@ -140,7 +140,7 @@ public struct ControllerChange: Sendable {
 }
 
 extension ControllerChange: CustomStringConvertible {
-    /// A summary, such as `position 12: + Team/3 at [0, 1]; Team/4 [0, 2] to [1, 0]`.
+    /// A summary, such as `position 12: + Team/3 at (0, 1); Team/4 (0, 2) to (1, 0)`.
     public var description: String {
         let sections = change.sections.map { section in
             switch section {
@@ -160,7 +160,7 @@ extension ControllerChange: CustomStringConvertible {
         if isFirstLoad { parts.insert("first load", at: 0) }
         if let error { parts.append("\(error)") }
         let text = parts.isEmpty ? "no changes" : parts.joined(separator: "; ")
-        return "position \(position): \(text)"
+        return "position \(position.number): \(text)"
     }
 }
 

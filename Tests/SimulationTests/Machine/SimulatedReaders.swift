@@ -14,6 +14,8 @@ final class SimulatedReaders: ReadExecutor {
     private let clock: any Clock
     /// The number of jobs that ended or rested.
     private(set) var carriedOut = 0
+    /// The number of turns that ended in the middle of a job.
+    private(set) var interrupted = 0
     /// Chooses one of several readers, and the number of times that it runs until it passes its
     /// turn on; nil if no reader runs in this turn.
     var choose: (_ count: Int) -> (index: Int, slices: Int)? = { _ in (0, .max) }
@@ -29,7 +31,7 @@ final class SimulatedReaders: ReadExecutor {
 
     func work() {
         guard !active.isEmpty, let (index, slices) = choose(active.count) else { return }
-        guard active[index].run(slices: slices) else { return }
+        guard active[index].run(slices: slices) else { return interrupted += 1 }
         active.remove(at: index)
         carriedOut += 1
     }
@@ -71,10 +73,11 @@ private final class SimulatedReader {
         }
     }
 
-    /// Runs the job until it has passed its turn on `slices` times, or does not run any more;
-    /// returns whether it does not.
+    /// Runs the job until it has passed its turn on `slices` times or has ended; returns whether it
+    /// has ended.
     func run(slices: Int) -> Bool {
-        for _ in 0..<slices where turn.run() {
+        for _ in 0..<slices {
+            guard turn.run() else { continue }
             thread.join()
             return true
         }
@@ -92,7 +95,7 @@ private final class SimulatedTurn: ReadTurn, Sendable {
 
     // MARK: On the daemon's thread
 
-    /// Lets the reader run until it passes the turn on or ends; returns whether it has ended.
+    /// Runs the reader until it passes the turn on or ends; returns whether it has ended.
     func run() -> Bool {
         granted.add(())
         return returned.dequeue() ?? true

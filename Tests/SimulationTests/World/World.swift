@@ -136,6 +136,7 @@ final class World {
             counters.batches += client.batches.count { $0.answer?.count ?? 0 > 0 }
         }
         counters.jobs += daemon?.readers.carriedOut ?? 0
+        counters.interruptions += daemon?.readers.interrupted ?? 0
     }
 
     func record(_ what: StaticString, _ a: UInt64 = 0, _ b: UInt64 = 0, _ c: UInt64 = 0) {
@@ -263,6 +264,8 @@ struct WorldCounters {
     var reads = 0
     var batches = 0
     var pastAnswerCount = 0
+    /// The number of turns of the last daemon's readers that ended in the middle of a job.
+    var interruptions = 0
     /// The number of jobs that readers ran for the last daemon.
     var jobs = 0
 
@@ -281,5 +284,6 @@ struct WorldCounters {
         sum.batches += other.batches
         sum.pastAnswerCount += other.pastAnswerCount
         sum.jobs += other.jobs
+        sum.interruptions += other.interruptions
     }
 }
