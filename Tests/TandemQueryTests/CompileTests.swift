@@ -115,13 +115,13 @@ struct CompileTests {
         let league = request.paths.first { names($0) == "league.name" }
         #expect(league?.usage == [.sort, .section])
         #expect(request.paths.first { names($0) == "tags" }?.usage == [.predicate, .refresh])
-        #expect(request.predicateUsesRelated && request.keysUseRelated && request.usesToMany)
+        #expect(request.predicateUsesRelated && request.usesToMany)
     }
 
     @Test func `predicates over an object's own columns use no related object`() throws {
         let request = try graph.compile(
             "wins > 1 AND league == %@", [.object(ObjectID(entity: "League", number: 1))])
-        #expect(!request.predicateUsesRelated && !request.keysUseRelated && !request.usesToMany)
+        #expect(!request.predicateUsesRelated && !request.usesToMany)
     }
 
     // MARK: Constraints

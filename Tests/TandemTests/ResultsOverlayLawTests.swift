@@ -122,6 +122,75 @@ import Testing
         }
     }
 
+    @Test(arguments: 0..<Seed.worlds(2, deep: 8))
+    func `law 4: the lists of nested contexts equal fetches with the edits of all levels`(
+        _ run: Int
+    ) async throws {
+        let seed = Seed.value(run)
+        var random = SplitMix(seed)
+        let fixture = try Fixture()
+        let root = fixture.container("mine").makeContext(name: "root", mergesAutomatically: false)
+        let child = root.makeChild(name: "child")
+        let levels = [root, child, child.makeChild(name: "grandchild")]
+        let theirs = fixture.container("theirs").makeContext(name: "theirs")
+        for _ in 0..<12 { try edit(theirs, &random) }
+        try await root.reach(try await theirs.save())
+        let controllers = try levels.flatMap(Self.controllers)
+        for round in 0..<40 {
+            try actNested(levels, theirs, &random)
+            await root.listUpdater.fillWindows()
+            let differing = try Self.differences(of: controllers)
+            try #require(differing.isEmpty, "TANDEM_SEED=\(seed) round \(round)")
+        }
+    }
+
+    private static func controllers(
+        of context: ManagedObjectContext
+    ) throws -> [FetchedResultsController<ManagedObject>] {
+        try requests.map { request, sections in
+            let controller = try FetchedResultsController(
+                fetchRequest: request(), context: context, sectionNameKeyPath: sections)
+            try controller.performFetch()
+            return controller
+        }
+    }
+
+    /// Returns descriptions of the lists that differ from a fetch.
+    private static func differences(
+        of controllers: [FetchedResultsController<ManagedObject>]
+    ) throws -> [String] {
+        try controllers.filter { $0.error == nil }.compactMap { controller in
+            let (context, request) = (controller.context, controller.fetchRequest)
+            // The fetch merges what others saved, so it comes first.
+            let fetched = try context.fetch(request).map(\.id)
+            let shown = controller.fetchedObjectIDs
+            return shown == fetched
+                ? nil : "\(context.name) \(request): shown \(shown), fetched \(fetched)"
+        }
+    }
+
+    private func actNested(
+        _ levels: [ManagedObjectContext], _ theirs: ManagedObjectContext, _ random: inout SplitMix
+    ) throws {
+        let level = levels[random.next(levels.count)]
+        switch random.next(6) {
+        case 0:
+            for _ in 0...random.next(3) { try edit(theirs, &random) }
+            let position = try theirs.save(policy: .objectTrump)
+            if random.next(2) == 0 { try levels[0].reach(position) }
+        case 1:
+            do {
+                try level.save(policy: .objectTrump)
+            } catch let error as TandemError {
+                // An edit may refer to a bucket that others deleted.
+                guard error.code == .unknownObject else { throw error }
+            }
+        case 2: level.rollback()
+        default: for _ in 0...random.next(3) { try edit(level, &random) }
+        }
+        for level in levels { level.processPendingChanges() }
+    }
+
     private static var requests:
         [(request: () throws -> FetchRequest<ManagedObject>, sections: String?)]
     {

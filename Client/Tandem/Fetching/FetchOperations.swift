@@ -114,25 +114,24 @@ struct FetchOperations: ContextPart {
         guard let session, let overlay = try editsAbove(request, session.model) else {
             return try await fetchObjects(request, attempt: attempt + 1, calls)
         }
-        let lacking = overlay.lacking
-        guard lacking.isEmpty else {
+        switch overlay.applied(to: answer.objects.map { graph.record($0.object) }) {
+        case .objects(let found): return found.map { graph.object(of: $0) }
+        case .lacking(let objects):
             try reads.checkAttempt(attempt)
-            try await loader.load(lacking, calls)
+            try await loader.load(objects, calls)
             if merged == answer.position {
                 return try await applyEdits(request, answer, attempt + 1, calls)
             }
             return try await fetchObjects(request, attempt: attempt + 1, calls)
         }
-        let found = overlay.applied(to: answer.objects.map { graph.record($0.object) })
-        return found.map { graph.object(of: $0) }
     }
 
     /// Returns the edits that a fetch has to consider, or nil if there are none.
     private func editsAbove(
         _ request: FetchDescriptor, _ model: CompiledModel
-    ) throws(TandemError) -> PendingOverlay? {
+    ) throws(TandemError) -> FetchOverlay? {
         guard editor.hasEdits else { return nil }
-        let overlay = try PendingOverlay(request, context, model)
+        let overlay = try FetchOverlay(request, context, model)
         return overlay.isEmpty ? nil : overlay
     }
 

@@ -7,7 +7,7 @@ import TandemResults
 /// computed again.
 ///
 /// Edited objects are inserted, deleted and moved as in the result of a fetch, and so are rows
-/// whose placement depends on the values of edited objects.
+/// whose placement depends on the values of edited objects (``EditPlacement``).
 ///
 /// An edited object is placed again in three cases:
 /// - it was edited again, or an object on which its placement depends was edited,
@@ -92,11 +92,8 @@ struct EditOverlay {
     func makeEntries(for plan: ResultsPlan) -> [ObjectNumber: OverlayEntry] {
         let lineage = context.lineage
         var found: [ObjectNumber: OverlayEntry] = [:]
-        for level in lineage {
-            for record in level.editor.editedRecords where found[record.reference.number] == nil {
-                found[record.reference.number] = makeEntry(
-                    for: record.reference.number, plan, lineage)
-            }
+        for object in EditPlacement(context, plan).editedObjects {
+            found[object.number] = makeEntry(for: object.number, plan, lineage)
         }
         return found
     }
@@ -123,38 +120,24 @@ struct EditOverlay {
         return rows.row(number)
     }
 
-    /// Returns the row of an edited object, or nil if the object does not match.
+    /// Returns the row of an edited object, or nil if the object is not in the list.
     ///
-    /// An object that the client can't evaluate keeps its stored row. If its own row is not loaded
-    /// and it is already in the overlay, it keeps the row `shown`.
+    /// An object that the client can't place keeps its stored row. If the object itself is not
+    /// loaded, and it is already in the overlay, it keeps the row `shown`.
     private func place(
-        _ entry: inout OverlayEntry, _ plan: ResultsPlan, shown: ResultRow?, isShown: Bool
+        _ entry: inout OverlayEntry, _ placement: EditPlacement, shown: ResultRow?, isShown: Bool
     ) -> ResultRow? {
-        let record = entry.record
-        if record.isDeleted { return nil }
-        let (compiled, object) = (plan.compiled, record.reference)
-        guard let row = record.currentRow(modelVersion: compiled.model.version) else {
-            context.root.listUpdater.loadSoon([object])
-            entry.isPlaced = false
-            return isShown ? shown : entry.stored
+        let place = placement.place(entry.record, isStored: entry.stored != nil)
+        context.root.listUpdater.loadSoon(place.lacking)
+        entry.reached = place.reached
+        entry.isPlaced = place.isFinal
+        entry.shows = place.shows
+        return switch place.result {
+        case .none: nil
+        case .row(let row): row
+        case .stored: entry.stored
+        case .unloaded: isShown ? shown : entry.stored
         }
-        let reader = ContextReader(context: context, includesEdits: true)
-        let (reached, unknown) = compiled.reached(from: row, reader)
-        context.root.listUpdater.loadSoon(unknown)
-        entry.reached = reached.map(\.number)
-        entry.isPlaced = unknown.isEmpty
-        if plan.isPlacedByRelated { entry.shows = compiled.refreshValues(object, row, reader) }
-        let matches = compiled.matches(object, row, reader)
-        if matches == nil { entry.isPlaced = false }
-        guard matches ?? (entry.stored != nil) else { return nil }
-        guard let key = compiled.sortKey(object, row, reader),
-            case .known(let name) = compiled.section(object, row, reader)
-        else {
-            entry.isPlaced = false
-            return entry.stored
-        }
-        return ResultRow(
-            number: object.number, entityTag: object.tag, sortKey: key, section: name)
     }
 
     /// Replaces the entry of an object; nil removes it.
@@ -208,14 +191,17 @@ struct EditOverlay {
                 candidates.formUnion(level.editor.editedRecords.lazy.map(\.reference.number))
             }
         }
-        candidates.formUnion(updateRelated(plan, lineage, links, &causes))
+        let placement = EditPlacement(context, plan)
+        candidates.formUnion(updateRelated(plan, placement, lineage, links, &causes))
         begin()
         var fresh: [ObjectNumber: OverlayEntry] = [:]
         let changed = edits.stored(of: candidates)
         for number in candidates {
             fresh[number] =
                 makeEntry(for: number, plan, lineage)
-                ?? editsReached(by: changed[number] ?? stored(number, rows), related, plan)
+                ?? makeEntry(
+                    forUnedited: changed[number] ?? stored(number, rows), referringTo: related,
+                    placement)
         }
         let concerned = candidates.filter { fresh[$0] != nil || entries[$0] != nil }
         if concerned.isEmpty { return [] }
@@ -228,7 +214,7 @@ struct EditOverlay {
             if var edited = fresh[number] {
                 edited.stored = below
                 placementCount += 1
-                target = place(&edited, plan, shown: shown, isShown: entries[number] != nil)
+                target = place(&edited, placement, shown: shown, isShown: entries[number] != nil)
                 fresh[number] = edited
             }
             let step = OverlayStep(
@@ -272,18 +258,16 @@ struct EditOverlay {
 
     /// Returns the edited objects on which the placement of other rows may depend.
     func relatedEdits(_ plan: ResultsPlan) -> Set<ObjectNumber> {
-        guard isEnabled, plan.isPlacedByRelated else { return [] }
-        let edited = context.lineage.lazy.flatMap(\.editor.editedRecords)
-        return Set(edited.filter { ResultsPlan.concerns($0, plan.watched) }.map(\.reference.number))
+        isEnabled ? EditPlacement(context, plan).relatedObjects : []
     }
 
     /// Updates the set of edited objects on which other rows may depend, and returns the rows that
     /// refer to a touched object.
     private mutating func updateRelated(
-        _ plan: ResultsPlan, _ lineage: [ManagedObjectContext], _ links: ResultsLinks?,
-        _ causes: inout ChangeCauses
+        _ plan: ResultsPlan, _ placement: EditPlacement, _ lineage: [ManagedObjectContext],
+        _ links: ResultsLinks?, _ causes: inout ChangeCauses
     ) -> Set<ObjectNumber> {
-        guard plan.isPlacedByRelated else { return [] }
+        guard placement.movesReferringRows else { return [] }
         if needsFullPlacement {
             related = relatedEdits(plan)
         } else {
@@ -291,7 +275,7 @@ struct EditOverlay {
             if touched.isEmpty { return [] }
             for number in touched.lazy.map(\.number) {
                 let isEdited = lineage.contains {
-                    $0.graph[number].map { ResultsPlan.concerns($0, plan.watched) } ?? false
+                    $0.graph[number].map(placement.isRelated) ?? false
                 }
                 if isEnabled, isEdited { related.insert(number) } else { related.remove(number) }
             }
@@ -308,18 +292,13 @@ struct EditOverlay {
 
     /// Returns an overlay entry for a row that is not edited itself, but refers to an edited
     /// object; nil for any other row.
-    private func editsReached(
-        by row: ResultRow?, _ related: Set<ObjectNumber>, _ plan: ResultsPlan
+    private func makeEntry(
+        forUnedited row: ResultRow?, referringTo related: Set<ObjectNumber>,
+        _ placement: EditPlacement
     ) -> OverlayEntry? {
-        guard let row, !related.isEmpty, plan.isPlacedByRelated else { return nil }
+        guard let row, !related.isEmpty else { return nil }
         let record = context.graph.record(ObjectReference(tag: row.entityTag, number: row.number))
-        guard let row = record.currentRow(modelVersion: plan.compiled.model.version) else {
-            return nil
-        }
-        let reader = ContextReader(context: context, includesEdits: true)
-        let reached = plan.compiled.reached(from: row, reader).reached
-        guard reached.contains(where: { related.contains($0.number) }) else { return nil }
-        return OverlayEntry(record, layers: [])
+        return placement.refers(record, to: related) ? OverlayEntry(record, layers: []) : nil
     }
 
     // MARK: Fetched lists
@@ -332,15 +311,16 @@ struct EditOverlay {
         over rows: [ResultRow], _ related: Set<ObjectNumber>, _ plan: ResultsPlan
     ) -> EditedRows {
         var entries: [ObjectNumber: OverlayEntry] = [:]
+        let placement = EditPlacement(context, plan)
         for row in rows where !related.isEmpty {
-            entries[row.number] = editsReached(by: row, related, plan)
+            entries[row.number] = makeEntry(forUnedited: row, referringTo: related, placement)
         }
         entries.merge(makeEntries(for: plan)) { $1 }
         if entries.isEmpty { return EditedRows(rows: rows) }
         for row in rows { entries[row.number]?.stored = row }
         var edits = ListEdits()
         for (number, var entry) in entries {
-            let target = place(&entry, plan, shown: nil, isShown: false)
+            let target = place(&entry, placement, shown: nil, isShown: false)
             entries[number] = entry
             if let target {
                 edits.upserted.append(target)
@@ -382,6 +362,12 @@ struct EditOverlay {
                 reasons[number] = reached?.isEmpty == true ? nil : reached
             }
         }
+    }
+}
+
+extension EditPlacement {
+    fileprivate init(_ context: ManagedObjectContext, _ plan: ResultsPlan) {
+        self.init(context, plan.compiled, watched: plan.isPlacedByRelated ? plan.watched : [:])
     }
 }
 

@@ -62,9 +62,9 @@ final class ResultsPlan: Sendable {
         }
         ownSlots = PropertyMask(
             compiled.paths.compactMap { $0.hops.first?.slot ?? $0.final?.slot })
-        watched = ResultsPlan.watched(compiled)
-        interests = ResultsPlan.interests(compiled)
-        relatedPaths = ResultsPlan.relatedPaths(compiled, everything: mode == .related)
+        watched = compiled.watched
+        interests = compiled.interests
+        relatedPaths = compiled.relatedPaths(everything: mode == .related)
     }
 
     /// Creates a copy with a different mode.
@@ -96,9 +96,8 @@ final class ResultsPlan: Sendable {
 
     /// Whether an edit to an object causes the rows that refer to it to be placed again.
     ///
-    /// The context must hold these objects, and membership must not depend on other objects. With a
-    /// limit, the row that would enter the window is unknown.
-    var isPlacedByRelated: Bool { mode == .related && request.limit == nil }
+    /// The context must hold these objects.
+    var isPlacedByRelated: Bool { mode == .related && compiled.isPlacedByRelated }
 
     /// Whether rows depend only on the identities of other objects, not on their values.
     var showsOwnLinksOnly: Bool {
@@ -200,14 +199,6 @@ final class ResultsPlan: Sendable {
         return found
     }
 
-    /// Returns whether edits to a related object may affect the list.
-    static func concerns(_ edited: ObjectRecord, _ watched: [EntityTag: PropertyMask]) -> Bool {
-        guard let mask = watched[edited.reference.tag] else { return false }
-        return [edited.inFlight, edited.pending].contains {
-            $0.kind == .delete || !mask.intersection($0.mask).isEmpty
-        }
-    }
-
     /// Returns whether a change to an object of the list's entity can't affect membership, position
     /// or section.
     func keepsPlacement(_ change: Change) -> Bool {
@@ -243,56 +234,6 @@ final class ResultsPlan: Sendable {
             else { return false }
             return compiled.matches(change.object, row, reader) == nil
         }
-    }
-
-    // MARK: Derived properties
-
-    static func watched(_ compiled: CompiledRequest) -> [EntityTag: PropertyMask] {
-        var watched: [EntityTag: PropertyMask] = [:]
-        func watch(_ tag: EntityTag, _ slot: Int?) {
-            guard let entity = compiled.model.entity(tagged: tag) else { return }
-            for tag in entity.descendants + [entity.tag] {
-                watched[tag, default: PropertyMask()].formUnion(slot)
-            }
-        }
-        for path in compiled.paths {
-            for (hop, next) in zip(path.hops, path.hops.dropFirst()) {
-                watch(hop.destination, next.slot)
-            }
-            guard let last = path.hops.last else { continue }
-            if path.final != nil || !path.staysInRow { watch(last.destination, path.final?.slot) }
-        }
-        return watched
-    }
-
-    /// Returns the entities of a request's objects, and the entities along its paths.
-    static func interests(_ compiled: CompiledRequest) -> [EntityTag] {
-        let ends = compiled.paths.flatMap(\.hops).map(\.destination) + [compiled.entity.tag]
-        let families = ends.compactMap { compiled.model.entity(tagged: $0) }
-            .flatMap { $0.descendants + [$0.tag] }
-        return Set(families).sorted()
-    }
-
-    /// Returns the to-one prefixes of the paths used for the sort order and the sections, or of all
-    /// paths.
-    static func relatedPaths(
-        _ compiled: CompiledRequest, everything: Bool
-    ) -> [[String]] {
-        let paths = compiled.paths.filter { path in
-            !path.staysInRow && (everything || !path.usage.isDisjoint(with: [.sort, .section]))
-        }
-        let names = paths.map { path in
-            path.hops.prefix { !$0.isToMany }.compactMap { hop in
-                compiled.model.entity(tagged: hop.owner)?.properties[hop.slot].name
-            }
-        }
-        return Set(names).filter { !$0.isEmpty }.sorted { $0.lexicographicallyPrecedes($1) }
-    }
-}
-
-extension PropertyMask {
-    fileprivate mutating func formUnion(_ slot: Int?) {
-        if let slot { insert(slot) }
     }
 }
 

@@ -27,8 +27,6 @@ public import TandemModel
     /// Whether the predicate compares texts of the object's own row, which may be stored outside
     /// the row.
     package let predicateReadsTexts: Bool
-    /// Whether sort keys or sections depend on related objects, through to-one relationships.
-    package let keysUseRelated: Bool
     /// Whether any path contains a to-many relationship.
     package let usesToMany: Bool
 
@@ -82,13 +80,13 @@ public import TandemModel
             placing.first { $0.root == 0 && $0.hops.count == 1 && !$0.isToMany }?.hops[0].slot
         paths = resolver.observed
         constraints = predicate.map { ConstraintFinder.constraints($0, of: entity) } ?? []
-        let related = paths.filter { !$0.staysInRow }
-        predicateUsesRelated = related.contains { $0.usage.contains(.predicate) }
+        predicateUsesRelated = paths.contains {
+            !$0.staysInRow && $0.usage.contains(.predicate)
+        }
         predicateReadsTexts = paths.contains { path in
             path.hops.isEmpty && path.usage.contains(.predicate)
                 && path.final.map { entity.properties[$0.slot].attribute?.type == .string } ?? false
         }
-        keysUseRelated = related.contains { !$0.usage.isDisjoint(with: [.sort, .section]) }
         usesToMany = paths.contains { $0.hops.contains(where: \.isToMany) }
     }
 
