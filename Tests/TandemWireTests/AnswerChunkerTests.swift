@@ -108,18 +108,23 @@ import Testing
             let fits = list.append(part)
             #expect(!fits && list.count == 0)
         }
-        var answer = FetchAnswer(position: 1, count: 8)
+        var answer = ChunkedAnswer(FetchAnswer(position: 1, count: 8))
         let belongs = answer.append(FetchedChunk(places: whole.slice(0..<8), hasMore: false))
         #expect(!belongs)
         // More and fewer objects than the answer announces.
+        let references = (1...8).map { ObjectReference(tag: 1, number: $0) }
         for (count, hasMore) in [(7, false), (8, true), (9, false)] as [(UInt64, Bool)] {
-            var answer = FetchAnswer(position: 1, count: count)
-            let references = (1...8).map { ObjectReference(tag: 1, number: $0) }
+            var answer = ChunkedAnswer(FetchAnswer(position: 1, count: count))
             let belongs = answer.append(FetchedChunk(references: references, hasMore: hasMore))
-            #expect(!belongs && answer.references.isEmpty)
+            #expect(!belongs && answer.answer.references.isEmpty)
             let isTaken = answer.append(FetchedChunk(hasMore: true))
             #expect(!isTaken)
         }
+        // Two kinds of content.
+        var mixed = ChunkedAnswer(FetchAnswer(position: 1, count: 9))
+        let isTaken = mixed.append(
+            FetchedChunk(references: references, values: [[.int(1)]], hasMore: false))
+        #expect(!isTaken)
         var list = ListPlacements(sections: whole.sections, reached: [], hopCount: 2)
         var part = whole.slice(0..<8)
         part.linkRuns[0] = [ListPlacements.Run(end: 8, value: 1)]

@@ -4,7 +4,7 @@ package import TandemWire
 ///
 ///     if let answer = assembler.consume(envelope) { handle(answer) }
 package struct AnswerAssembler: Sendable {
-    private var begun: [UInt32: FetchAnswer] = [:]
+    private var begun: [UInt32: ChunkedAnswer] = [:]
 
     /// Creates an assembler without unfinished answers.
     package init() {}
@@ -17,12 +17,12 @@ package struct AnswerAssembler: Sendable {
     package mutating func consume(_ envelope: Envelope<DaemonMessage>) -> Envelope<DaemonMessage>? {
         switch envelope.message {
         case .fetched(let head) where head.hasMore:
-            begun[envelope.id] = head
+            begun[envelope.id] = ChunkedAnswer(head)
             return nil
         case .part(let part):
             guard begun[envelope.id]?.append(part) ?? false, !part.hasMore else { return nil }
             return begun.removeValue(forKey: envelope.id).map {
-                Envelope(id: envelope.id, message: .fetched($0))
+                Envelope(id: envelope.id, message: .fetched($0.answer))
             }
         default:
             begun[envelope.id] = nil

@@ -1,7 +1,6 @@
 import DequeModule
 import TandemIO
 import TandemModel
-import TandemQuery
 import TandemWire
 
 /// Hands the chunks of an answer to a consumer as they arrive, so that the consumer need not wait
@@ -15,12 +14,9 @@ final class ChunkReader: Sendable {
     private struct Guarded {
         /// The chunks that have arrived but have not been consumed.
         var chunks: Deque<FetchedChunk> = []
-        /// The number of objects that have not arrived yet; nil if no chunked answer has begun or
-        /// the answer was discarded.
-        var left: Int?
-        /// The head of a list answer, which limits what the placements in its chunks may refer to;
-        /// nil if the chunks contain rows.
-        var places: ListPlacements?
+        /// Whether more chunks will arrive and are wanted: a chunked answer has begun, and it was
+        /// neither completed nor discarded.
+        var isOpen = false
         /// The error that ended the answer early.
         var error: TandemError?
         /// Whether the error was the loss of the connection.
@@ -32,13 +28,6 @@ final class ChunkReader: Sendable {
         mutating func removeWaiter() -> ReplyPromise<Void>? {
             defer { waiter = nil }
             return waiter
-        }
-
-        /// Whether a chunk has the kind of content that the answer announced.
-        func fits(_ part: FetchedChunk) -> Bool {
-            guard let places else { return part.count == part.objects.count }
-            guard let more = part.places else { return false }
-            return part.count == more.count && places.accepts(more)
         }
     }
 
@@ -54,27 +43,14 @@ final class ChunkReader: Sendable {
     // MARK: Adding chunks
 
     /// Accepts the head of a chunked answer.
-    func begin(_ head: FetchAnswer) {
-        guarded.withLock {
-            $0.left = Int(clamping: head.count) - head.bodyCount
-            $0.places = head.places
-        }
-    }
+    func begin() { guarded.withLock { $0.isOpen = true } }
 
-    /// Adds a chunk; returns false if the answer was discarded.
-    ///
-    /// Throws `storage` if the chunk has the wrong kind of content, or if it has more or fewer
-    /// objects than the head announced.
-    func add(_ part: FetchedChunk) throws(TandemError) -> Bool {
-        let (waiter, isWanted) = try guarded.withLock {
-            guarded throws(TandemError) -> (ReplyPromise<Void>?, Bool) in
-            guard let left = guarded.left else { return (nil, false) }
-            let rest = left - part.count
-            guard part.count > 0, rest >= 0, part.hasMore == (rest > 0), guarded.fits(part) else {
-                throw TandemError.unexpectedAnswer("the number of objects")
-            }
+    /// Adds the next chunk of the answer; returns false if the answer was discarded.
+    func add(_ part: FetchedChunk) -> Bool {
+        let (waiter, isWanted) = guarded.withLock { guarded -> (ReplyPromise<Void>?, Bool) in
+            guard guarded.isOpen else { return (nil, false) }
             guarded.chunks.append(part)
-            guarded.left = rest
+            guarded.isOpen = part.hasMore
             return (guarded.removeWaiter(), true)
         }
         waiter?.resolve(.success(()))
@@ -85,7 +61,7 @@ final class ChunkReader: Sendable {
     /// request.
     func breakOff(_ error: TandemError, isLost: Bool = false) {
         let waiter = guarded.withLock { guarded -> ReplyPromise<Void>? in
-            guard let left = guarded.left, left > 0 else { return nil }
+            guard guarded.isOpen else { return nil }
             (guarded.error, guarded.isLost) = (error, isLost)
             return guarded.removeWaiter()
         }
@@ -95,7 +71,7 @@ final class ChunkReader: Sendable {
     // MARK: Taking chunks
 
     /// Discards the rest of the answer.
-    func discard() { guarded.withLock { ($0.left, $0.chunks) = (nil, []) } }
+    func discard() { guarded.withLock { ($0.isOpen, $0.chunks) = (false, []) } }
 
     /// Whether the connection was lost before the last chunk arrived.
     var isLost: Bool { guarded.withLock { $0.isLost } }
@@ -107,7 +83,7 @@ final class ChunkReader: Sendable {
         try guarded.withLock { guarded throws(TandemError) in
             if let error = guarded.error { throw error }
             if !guarded.chunks.isEmpty { return .part(guarded.chunks.removeFirst()) }
-            guard let left = guarded.left, left > 0 else { return .end }
+            guard guarded.isOpen else { return .end }
             let waiter = ReplyPromise<Void>()
             guarded.waiter = waiter
             return .wait(waiter)

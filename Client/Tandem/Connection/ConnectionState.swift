@@ -22,9 +22,9 @@ struct PendingRequest: Sendable {
     var position: Position?
     /// The reader of the answer's chunks, if the caller passed one.
     weak var chunkReader: ChunkReader?
-    /// The answer assembled so far, if chunks of it arrived and there is no chunk reader.
-    var assembled: FetchAnswer?
-    /// Whether the answer's head was delivered to the caller and chunks follow.
+    /// The answer of which the head has arrived, and chunks follow.
+    var chunked: ChunkedAnswer?
+    /// Whether the answer's head was delivered to the caller, who takes its chunks from the reader.
     var deliveredHead = false
 
     /// Fails the request, or ends the answer whose head was delivered.
@@ -174,7 +174,7 @@ struct ConnectionState: Sendable {
             var request = sent
             request.deadline = min(request.deadline, deadline)
             request.losses += 1
-            request.assembled = nil
+            request.chunked = nil
             return request
         }
         io.outbox.removeAll()

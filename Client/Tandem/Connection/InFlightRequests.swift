@@ -13,7 +13,9 @@ struct InFlightRequests: Sendable {
     var isEmpty: Bool { items.isEmpty }
 
     /// Whether an answer is being assembled from chunks.
-    var isAssembling: Bool { items.contains { $0.request.assembled != nil } }
+    var isAssembling: Bool {
+        items.contains { $0.request.chunked != nil && !$0.request.deliveredHead }
+    }
 
     /// The earliest deadline of all requests, or nil if there are none.
     var earliestDeadline: UInt64? {
@@ -36,11 +38,9 @@ struct InFlightRequests: Sendable {
     /// the answer is assembled from its chunks, and the result is nil.
     mutating func begin(_ head: FetchAnswer, _ id: UInt32) -> ReplyPromise<DaemonMessage>? {
         guard let index = items.firstIndex(where: { $0.id == id }) else { return nil }
-        guard let chunkReader = items[index].request.chunkReader else {
-            items[index].request.assembled = head
-            return nil
-        }
-        chunkReader.begin(head)
+        items[index].request.chunked = ChunkedAnswer(head)
+        guard let chunkReader = items[index].request.chunkReader else { return nil }
+        chunkReader.begin()
         items[index].request.deliveredHead = true
         return items[index].request.reply
     }
@@ -67,10 +67,10 @@ struct InFlightRequests: Sendable {
         guard let index = items.firstIndex(where: { $0.id == id }) else { return .incomplete }
         items[index].request.deadline = deadline
         if items[index].request.deliveredHead { return try deliver(part, at: index) }
-        guard items[index].request.assembled?.append(part) ?? false else {
-            throw TandemError(.storage, "the daemon sent a chunk that belongs to no answer")
+        guard items[index].request.chunked?.append(part) ?? false else { throw Self.wrongChunk }
+        guard !part.hasMore, let answer = items[index].request.chunked?.answer else {
+            return .incomplete
         }
-        guard !part.hasMore, let answer = items[index].request.assembled else { return .incomplete }
         assembledAt = answer.position
         return .assembled(answer)
     }
@@ -78,11 +78,19 @@ struct InFlightRequests: Sendable {
     private mutating func deliver(
         _ part: FetchedChunk, at index: Int
     ) throws(TandemError) -> ChunkOutcome {
-        let isWanted = try items[index].request.chunkReader?.add(part) ?? false
+        // A chunk reader takes rows or placements.
+        guard part.references.isEmpty, part.values.isEmpty,
+            items[index].request.chunked?.accept(part) ?? false
+        else { throw Self.wrongChunk }
+        let isWanted = items[index].request.chunkReader?.add(part) ?? false
         if !part.hasMore { return .delivered }
         guard !isWanted, !items[index].request.isCancelled else { return .incomplete }
         items[index].request.isCancelled = true
         return .abandoned
+    }
+
+    private static var wrongChunk: TandemError {
+        TandemError(.storage, "the daemon sent a chunk that does not belong to its answer")
     }
 
     /// Marks a request as cancelled; its id stays in use until the daemon answers.

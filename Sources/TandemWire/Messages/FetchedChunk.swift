@@ -59,26 +59,6 @@ package struct FetchedChunk: WireCodable {
 }
 
 extension FetchAnswer {
-    /// Appends a chunk; returns false, without a change, if the chunk does not belong to the
-    /// answer.
-    ///
-    /// A chunk does not belong to the answer if it is empty or refers to sections or objects that
-    /// the answer lacks. Nor does it belong if the total would exceed ``count``, or fall short of
-    /// it after the last chunk.
-    package mutating func append(_ part: FetchedChunk) -> Bool {
-        let total = UInt64(bodyCount + part.count)
-        guard part.count > 0 else { return false }
-        guard part.hasMore ? total < count : total == count else { return false }
-        if let more = part.places {
-            guard places?.append(more) ?? false else { return false }
-        }
-        objects.append(part.objects)
-        references += part.references
-        values += part.values
-        hasMore = part.hasMore
-        return true
-    }
-
     /// The number of objects, references or rows in this message; an answer has only one of these
     /// kinds.
     package var bodyCount: Int {
