@@ -1,5 +1,5 @@
 public import TandemModel
-import TandemWire
+package import TandemWire
 
 /// The journal's history, and the consumers that follow it.
 extension PersistentContainer {
@@ -105,36 +105,35 @@ extension PersistentContainer {
 
     // MARK: Transactions
 
-    /// Returns the transactions after a number that match a filter; blocks.
+    /// Returns the pages of the transactions after a number that match a filter; blocks.
     ///
     /// `end` is the last transaction to return; 0 is the end of the journal. Throws `unknownEntity`
-    /// and `unknownProperty`, and `historyExpired` if the journal no longer reaches back to
-    /// `number`.
-    package func history(
+    /// and `unknownProperty`.
+    package func pages(
         after number: UInt64, through end: UInt64 = 0, _ filter: HistoryFilter = HistoryFilter(),
         limit: UInt32 = 1_000
-    ) throws -> HistoryPage {
-        let session = try connection.session()
-        let request = try filter.request(
-            after: number, through: end, limit: limit, session.model)
-        return try page(connection.answer(.history(request)))
+    ) throws -> HistoryPages {
+        let model = try connection.session().model
+        return HistoryPages(
+            try filter.request(after: number, through: end, limit: limit, model))
     }
 
-    /// Returns a page of the model installations after `number`, up to `end`; blocks.
+    /// Returns the next of `pages`; blocks.
     ///
-    /// Throws `historyExpired` if the journal no longer reaches back to `number`.
-    package func models(after number: UInt64, through end: UInt64) throws -> HistoryPage {
-        let condition = HistoryCondition(isOfModels: true)
-        let request = HistoryRequest(from: number, to: end, condition: condition)
-        return try page(connection.answer(.history(request)))
+    /// Throws `historyExpired` if the journal no longer has the next transaction, or if the daemon
+    /// has a different log or epoch than `position`.
+    package func next(
+        _ pages: inout HistoryPages, at position: Position? = nil
+    ) throws(TandemError) -> History {
+        try pages.accept(connection.answer(.history(pages.request), at: position))
     }
 
-    private func page(_ answer: Result<DaemonMessage, TandemError>) throws -> HistoryPage {
-        guard case .history(let answer) = try answer.get(), let session = connection.knownSession
-        else { throw TandemError.unexpectedAnswer("its journal") }
-        return HistoryPage(
-            transactions: answer.transactions, position: session.position(answer.position),
-            isComplete: answer.isComplete, first: answer.first)
+    /// Returns the first transactions after a number, up to `end`, and how far they reach; blocks.
+    package func history(
+        after number: UInt64, through end: UInt64 = 0, limit: UInt32 = 1_000
+    ) throws -> History {
+        var pages = try pages(after: number, through: end, limit: limit)
+        return try next(&pages)
     }
 
     // MARK: Consumers
@@ -195,16 +194,4 @@ extension PersistentContainer {
         let request = ConsumerRequest(name: name, action: action)
         return try ConsumerOutcome(connection.answer(.consumer(request)), connection)
     }
-}
-
-/// A page of the journal: consecutive transactions up to a position.
-package struct HistoryPage: Sendable {
-    /// The transactions in order.
-    package var transactions: [EncodedTransaction]
-    /// The position up to which the page covers the journal.
-    package var position: Position
-    /// Whether the page reaches the end; if false, request the next page after ``position``.
-    package var isComplete: Bool
-    /// The number of the oldest transaction that the journal still has.
-    package var first: UInt64
 }

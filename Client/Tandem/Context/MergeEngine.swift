@@ -44,10 +44,11 @@ struct MergeEngine: ContextPart {
             case .expired(let first): floor = first
             }
             let before = merged
-            let request = HistoryRequest(
-                from: low, to: min(floor, target), interests: connection.interests.sorted(),
-                limit: core.limits.historyBatch)
-            let result = try await calls.answer(to: .history(request))
+            var pages = HistoryPages(
+                HistoryRequest(
+                    from: low, to: min(floor, target), interests: connection.interests.sorted(),
+                    limit: core.limits.historyBatch))
+            let result = try await calls.answer(to: .history(pages.request))
             guard merged == before, self.session?.generation == generation,
                 family.pin == nil, connection.knownGeneration == generation
             else {
@@ -58,21 +59,9 @@ struct MergeEngine: ContextPart {
                 try await restartAndMerge(calls)
                 return nil
             }
-            let history = try Self.history(try result.get(), after: low)
-            all += try decoded(history)
-            low = history.position
+            all += try decoded(try pages.accept(result))
+            low = pages.position
         }
-    }
-
-    /// Returns the history in an answer; throws `storage` if the history does not reach beyond a
-    /// position.
-    static func history(
-        _ answer: DaemonMessage, after position: UInt64
-    ) throws(TandemError) -> History {
-        guard case .history(let history) = answer, history.position > position else {
-            throw TandemError.unexpectedAnswer("the history after position \(position)")
-        }
-        return history
     }
 
     func decoded(_ history: History) throws -> [Transaction] {

@@ -198,17 +198,16 @@ struct PinMover: ContextPart {
     private func transactions(
         after start: UInt64, through high: UInt64, _ calls: DaemonCalls
     ) async throws -> [Transaction]? {
-        var (low, all) = (start, [Transaction]())
-        repeat {
-            let request = HistoryRequest(
-                from: low, to: high, interests: connection.interests.sorted(),
-                limit: core.limits.historyBatch)
-            let result = try await calls.answer(to: .history(request))
+        var pages = HistoryPages(
+            HistoryRequest(
+                from: start, to: high, interests: connection.interests.sorted(),
+                limit: core.limits.historyBatch))
+        var all: [Transaction] = []
+        while !pages.isComplete {
+            let result = try await calls.answer(to: .history(pages.request))
             if case .failure(let error) = result, error.code == .historyExpired { return nil }
-            let history = try MergeEngine.history(try result.get(), after: low)
-            all += try merger.decoded(history)
-            low = history.position
-        } while low < high
+            all += try merger.decoded(try pages.accept(result))
+        }
         return all
     }
 

@@ -93,20 +93,32 @@ struct HistoryReader: Sendable {
 
     /// Returns the transactions after the position, or nil if the task was cancelled.
     private mutating func page() async throws(TandemError) -> History? {
+        while let model = try await model() {
+            var pages = HistoryPages(
+                try filter.request(
+                    after: position.number, through: 0, limit: Self.pageTransactions, model))
+            do throws(TandemError) {
+                return try await next(&pages)
+            } catch {
+                // The filter may have been translated under a model that has since been replaced.
+                guard error.code == .schemaMismatch,
+                    connection.knownSession?.model.version != model.version
+                else { throw error }
+            }
+        }
+        return nil
+    }
+
+    /// Returns the next of `pages`, or nil if the task was cancelled.
+    private func next(_ pages: inout HistoryPages) async throws(TandemError) -> History? {
         while true {
-            guard let model = try await model() else { return nil }
-            let request = try filter.request(
-                after: position.number, through: 0, limit: Self.pageTransactions, model)
-            switch await connection.answerUnlessCancelled(.history(request), at: position) {
-            case .success(.history(let answer)): return answer
-            case .success: throw TandemError.unexpectedAnswer("its journal")
-            case .failure(let error) where error.code == .cancelled: return nil
-            case .failure(let error):
-                // The filter was translated under a model that has since been replaced.
-                let isStale =
-                    error.code == .schemaMismatch
-                    && connection.knownSession?.model.version != model.version
-                guard isStale || shouldRetry(after: error) else { throw error }
+            let request = ClientMessage.history(pages.request)
+            let answer = await connection.answerUnlessCancelled(request, at: position)
+            do throws(TandemError) {
+                return try pages.accept(answer)
+            } catch {
+                if error.code == .cancelled { return nil }
+                guard shouldRetry(after: error) else { throw error }
             }
         }
     }
@@ -134,21 +146,11 @@ struct HistoryReader: Sendable {
         for transaction: Transaction, first: UInt64
     ) async throws(TandemError) -> Bool {
         guard decoder?.timeline.lacks(transaction) == true else { return true }
-        var last = max(first, 1) - 1
-        var isComplete = false
-        while !isComplete {
-            let request = HistoryRequest(
-                from: last, condition: HistoryCondition(isOfModels: true))
-            switch await connection.answerUnlessCancelled(.history(request), at: position) {
-            case .success(.history(let answer)):
-                for encoded in answer.transactions {
-                    _ = try decode(encoded, position.at(encoded.position))
-                }
-                (last, isComplete) = (answer.position, answer.isComplete)
-            case .success: throw TandemError.unexpectedAnswer("its journal")
-            case .failure(let error) where error.code == .cancelled: return false
-            case .failure(let error):
-                guard shouldRetry(after: error) else { throw error }
+        var pages = HistoryPages.models(after: max(first, 1) - 1)
+        while !pages.isComplete {
+            guard let page = try await next(&pages) else { return false }
+            for encoded in page.transactions {
+                _ = try decode(encoded, position.at(encoded.position))
             }
         }
         decoder?.complete()

@@ -32,17 +32,22 @@ final class DaemonSource: LogSource {
         after floor: UInt64, through top: UInt64, _ filter: LogFilter,
         _ body: (Transaction, _ bytes: Int) throws -> Bool
     ) throws {
-        let request = try filter.request(try container.compiledModel())
-        var last = floor
-        while last < top {
-            let page = try container.history(
-                after: last, through: top, request, limit: Self.pageTransactions)
+        let filter = try filter.request(try container.compiledModel())
+        try read(
+            try container.pages(
+                after: floor, through: top, filter, limit: Self.pageTransactions), body)
+    }
+
+    /// Passes the transactions of pages to `body`, with their sizes, until it returns false.
+    private func read(
+        _ pages: HistoryPages, _ body: (Transaction, _ bytes: Int) throws -> Bool
+    ) throws {
+        var pages = pages
+        while !pages.isComplete {
+            let page = try container.next(&pages, at: cursor(pages.position))
             for encoded in page.transactions {
-                let transaction = try decode(encoded)
-                guard try body(transaction, encoded.bytes.count) else { return }
+                guard try body(try decode(encoded), encoded.bytes.count) else { return }
             }
-            guard page.position.number > last else { return }
-            last = page.position.number
         }
     }
 
@@ -79,12 +84,9 @@ final class DaemonSource: LogSource {
     /// Reads all models in the journal; needed only for transactions before the last migration.
     private func readModels(_ timeline: inout ModelTimeline) throws {
         let (first, top) = try bounds()
-        var last = first - 1
-        while last < top {
-            let page = try container.models(after: last, through: top)
-            for encoded in page.transactions { try timeline.record(decode(encoded)) }
-            guard page.position.number > last else { break }
-            last = page.position.number
+        try read(.models(after: first - 1, through: top)) { transaction, _ in
+            try timeline.record(transaction)
+            return true
         }
         timeline.complete()
     }

@@ -52,7 +52,9 @@ final class LogFollower {
                 reportWaiting(error)
                 output.checkReader()
             } catch let error as TandemError where error.code == .historyExpired {
-                position = try resume(from: position, try source.lastPosition(), "", isJSON)
+                let end = try source.lastPosition()
+                let reason = reasonForGap(position, end) ?? ""
+                position = try resume(from: position, end, reason, isJSON)
             }
         }
     }

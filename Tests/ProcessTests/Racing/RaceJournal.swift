@@ -15,11 +15,10 @@ struct RaceJournal {
         let model = try container.compiledModel()
         let entity = try #require(model.entity(named: "Lap"))
         let slots = try ["total", "one", "two"].map { try #require(entity.slot(of: $0)) }
-        var (from, isComplete) = (start, false)
-        while !isComplete {
-            let page = try container.history(after: from)
+        var pages = try container.pages(after: start)
+        while !pages.isComplete {
+            let page = try container.next(&pages)
             for encoded in page.transactions { fold(try encoded.decoded(), entity, slots) }
-            (from, isComplete) = (page.position.number, page.isComplete)
         }
     }
 

@@ -241,12 +241,11 @@ import Testing
             model: try ManagedObjectModel(parsing: Self.model), socket: place.socket,
             author: "reader")
         var parts: [Int] = []
-        var page = try container.history(after: 0)
-        while true {
-            parts += try page.transactions.map { try $0.changes().count }
-            if page.isComplete { return parts }
-            page = try container.history(after: page.position.number)
+        var pages = try container.pages(after: 0)
+        while !pages.isComplete {
+            parts += try container.next(&pages).transactions.map { try $0.changes().count }
         }
+        return parts
     }
 
     @Test func `links refer to subentities too, and compressed files are decompressed`() throws {
