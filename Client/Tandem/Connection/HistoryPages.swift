@@ -18,6 +18,8 @@ package struct HistoryPages: Sendable {
     package private(set) var isComplete: Bool
 
     /// Creates the pages of the range of a request; its limit applies to each page.
+    ///
+    /// A range without an end (0) ends with the journal. Any other end has to be in the journal.
     package init(_ request: HistoryRequest) {
         self.request = request
         isComplete = request.to != 0 && request.from >= request.to
@@ -35,8 +37,9 @@ package struct HistoryPages: Sendable {
 
     /// Accepts the answer to ``request``, and advances to the next page.
     ///
-    /// Throws the error of a failed request. Throws `storage` if the page does not advance although
-    /// the range has more positions: the reader would request it forever.
+    /// Throws the error of a failed request. Throws `storage` if the page exceeds the range, or if
+    /// it does not advance although the range has more positions: the reader would request it
+    /// forever.
     package mutating func accept(
         _ answer: Result<DaemonMessage, TandemError>
     ) throws(TandemError) -> History {

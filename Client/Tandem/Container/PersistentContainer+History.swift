@@ -107,8 +107,8 @@ extension PersistentContainer {
 
     /// Returns the pages of the transactions after a number that match a filter; blocks.
     ///
-    /// `end` is the last transaction to return; 0 is the end of the journal. Throws `unknownEntity`
-    /// and `unknownProperty`.
+    /// `end` is the last transaction to return; 0 is the end of the journal. Throws
+    /// `unknownEntity`, `unknownProperty` and `limitExceeded`, and the errors of a connection.
     package func pages(
         after number: UInt64, through end: UInt64 = 0, _ filter: HistoryFilter = HistoryFilter(),
         limit: UInt32 = 1_000
@@ -128,11 +128,11 @@ extension PersistentContainer {
         try pages.accept(connection.answer(.history(pages.request), at: position))
     }
 
-    /// Returns the first transactions after a number, up to `end`, and how far they reach; blocks.
-    package func history(
-        after number: UInt64, through end: UInt64 = 0, limit: UInt32 = 1_000
-    ) throws -> History {
-        var pages = try pages(after: number, through: end, limit: limit)
+    /// Returns the first transactions after a number, and how far they reach; blocks.
+    ///
+    /// Throws `historyExpired` if the journal no longer has the next transaction.
+    package func history(after number: UInt64, limit: UInt32 = 1_000) throws -> History {
+        var pages = try pages(after: number, limit: limit)
         return try next(&pages)
     }
 

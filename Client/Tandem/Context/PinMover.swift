@@ -202,6 +202,7 @@ struct PinMover: ContextPart {
             HistoryRequest(
                 from: start, to: high, interests: connection.interests.sorted(),
                 limit: core.limits.historyBatch))
+        assert(start < high, "A move has transactions; a range to 0 would be the whole journal.")
         var all: [Transaction] = []
         while !pages.isComplete {
             let result = try await calls.answer(to: .history(pages.request))

@@ -43,8 +43,10 @@ final class DaemonSource: LogSource {
         _ pages: HistoryPages, _ body: (Transaction, _ bytes: Int) throws -> Bool
     ) throws {
         var pages = pages
+        // `body` may read the position of a log that has replaced this one.
+        let start = end
         while !pages.isComplete {
-            let page = try container.next(&pages, at: cursor(pages.position))
+            let page = try container.next(&pages, at: start?.at(pages.position))
             for encoded in page.transactions {
                 guard try body(try decode(encoded), encoded.bytes.count) else { return }
             }
@@ -52,8 +54,7 @@ final class DaemonSource: LogSource {
     }
 
     func time(from position: UInt64) throws -> Int64? {
-        let page = try container.history(after: position - 1, through: position, limit: 1)
-        return page.transactions.first?.time
+        try container.history(after: position - 1, limit: 1).transactions.first?.time
     }
 
     func throwIfDamaged() {}

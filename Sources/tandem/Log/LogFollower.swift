@@ -36,13 +36,15 @@ final class LogFollower {
         guard var position = source.cursor(last) else { return }
         try keepCursor(position.description)
         var kept = position
+        var isExpired = false
         while !output.isClosed {
             do {
-                let end = try next(after: position)
+                let end = try isExpired ? source.lastPosition() : next(after: position)
                 isWaiting = false
-                if let reason = reasonForGap(position, end) {
+                if let reason = reasonForGap(position, end) ?? (isExpired ? "" : nil) {
                     position = try resume(from: position, end, reason, isJSON)
                 }
+                isExpired = false
                 try advance(&position, through: end, show)
                 if position != kept { try keepCursor(position.description) }
                 kept = position
@@ -52,9 +54,7 @@ final class LogFollower {
                 reportWaiting(error)
                 output.checkReader()
             } catch let error as TandemError where error.code == .historyExpired {
-                let end = try source.lastPosition()
-                let reason = reasonForGap(position, end) ?? ""
-                position = try resume(from: position, end, reason, isJSON)
+                isExpired = true
             }
         }
     }

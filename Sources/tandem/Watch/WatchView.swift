@@ -115,8 +115,7 @@ import TandemIO
         let now = clock.monotonicNanoseconds
         guard now - lagAskedAt >= Self.lagPause else { return nil }
         lagAskedAt = now
-        let page = try? container.history(
-            after: position - 1, through: position, limit: 1)
+        let page = try? container.history(after: position - 1, limit: 1)
         return page?.transactions.first.map { max(0, clock.wallMicroseconds - $0.time) }
     }
 
