@@ -159,7 +159,8 @@ import Testing
     private static func differences(
         of controllers: [FetchedResultsController<ManagedObject>]
     ) throws -> [String] {
-        try controllers.filter { $0.error == nil }.compactMap { controller in
+        try controllers.compactMap { controller in
+            if let error = controller.error { return "\(controller.context.name): \(error)" }
             let (context, request) = (controller.context, controller.fetchRequest)
             // The fetch merges what others saved, so it comes first.
             let fetched = try context.fetch(request).map(\.id)

@@ -3,10 +3,10 @@ import TandemQuery
 
 /// The related objects on which the result of a request depends.
 extension CompiledRequest {
-    /// Whether edits of related objects can move rows in the result.
+    /// Whether the client can move rows whose place depends on edited objects.
     ///
-    /// Membership must not depend on other objects. With a limit, the row that would enter the
-    /// result is unknown.
+    /// False if membership depends on other objects, which the client may not have, and with a
+    /// limit, because the row that would enter the result is unknown.
     var isPlacedByRelated: Bool { !predicateUsesRelated && !usesToMany && request.limit == nil }
 
     /// The slots of related objects that paths read, by entity.

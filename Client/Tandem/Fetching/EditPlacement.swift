@@ -69,14 +69,15 @@ struct EditPlacement {
         if record.isDeleted { return EditPlace(result: .none) }
         let object = record.reference
         guard let row = currentRow(record) else {
-            return EditPlace(result: .unloaded, lacking: [object], isFinal: false)
+            return EditPlace(
+                result: .unloaded, matches: nil, lacking: [object], isFinal: false)
         }
         let (reached, unknown) = compiled.reached(from: row, reader)
         var place = EditPlace(
             result: .stored, reached: reached.map(\.number), lacking: unknown, isFinal: false)
+        place.matches = compiled.matches(object, row, reader)
         if movesReferringRows { place.shows = compiled.refreshValues(object, row, reader) }
-        let matches = compiled.matches(object, row, reader)
-        if matches ?? isStored {
+        if place.matches ?? isStored {
             guard let key = compiled.sortKey(object, row, reader),
                 case .known(let section) = compiled.section(object, row, reader)
             else { return place }
@@ -86,7 +87,7 @@ struct EditPlacement {
         } else {
             place.result = .none
         }
-        place.isFinal = matches != nil && unknown.isEmpty
+        place.isFinal = place.matches != nil && unknown.isEmpty
         return place
     }
 
@@ -111,6 +112,8 @@ struct EditPlace {
     }
 
     var result: Result
+    /// Whether the object matches the predicate; nil if that is not known.
+    var matches: Bool? = false
     /// The objects on which the placement depends.
     var reached: [ObjectNumber] = []
     /// The objects to load before the object can be placed for certain.

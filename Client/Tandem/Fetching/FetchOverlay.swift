@@ -139,9 +139,10 @@ struct FetchOverlay {
             } else if record.isFault {
                 return nil
             }
-            let place = placement.place(record, isStored: false)
-            guard place.isFinal else { return nil }
-            if case .row = place.result { change += 1 }
+            guard let matches = placement.place(record, isStored: false).matches else {
+                return nil
+            }
+            if matches { change += 1 }
         }
         return change
     }
