@@ -54,9 +54,7 @@ final class Recorder: ListParticipant {
 
     func objects(around object: ObjectReference, _ count: Int) -> [ObjectReference] { [] }
 
-    func didEdit(_ object: ObjectReference) {}
-
-    func didLoad() {}
+    func invalidate(_ object: ObjectReference) {}
 
     func willDiscardData() {}
 

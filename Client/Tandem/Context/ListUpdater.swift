@@ -12,7 +12,7 @@ final class ListUpdater: StatefulPart {
     /// removed.
     func didEdit(_ object: ObjectReference) {
         if parent == nil, participants.isEmpty { return }
-        participants.forEachList { $0.didEdit(object) }
+        participants.forEachList { $0.invalidate(object) }
     }
 
     /// Invalidates objects in the overlays of lists, and schedules an update, after edits ended
@@ -45,7 +45,7 @@ final class ListUpdater: StatefulPart {
         // automatically. Its lists show the stored rows until the next request.
         guard !wanted.isEmpty, isFollowing else { return }
         guard (try? await loader.load(wanted.sorted(), suspendingCalls)) != nil else { return }
-        participants.forEachList { $0.didLoad() }
+        for object in wanted { participants.forEachList { $0.invalidate(object) } }
         stepOverlays()
     }
 

@@ -45,13 +45,11 @@ protocol ListParticipant: MergeParticipant {
     /// Returns at most `count` shown objects around `object`, or none if it is not shown.
     func objects(around object: ObjectReference, _ count: Int) -> [ObjectReference]
     /// Invalidates an object after edits to it were added, changed or removed in its context
-    /// family.
-    func didEdit(_ object: ObjectReference)
-    /// Notifies the list that the objects needed to place edited objects have been loaded.
-    func didLoad()
+    /// family, or after it was loaded because a list needs it.
+    func invalidate(_ object: ObjectReference)
     /// Stores the values of rows for comparison, before the context discards all loaded data.
     func willDiscardData()
-    /// Whether edits in the list's context were added or removed since the list last applied them.
+    /// Whether objects were invalidated since the list last applied the edits of its context.
     var isOverlayStale: Bool { get }
     /// Applies the latest edits in the list's context; returns whether there is a change to
     /// deliver.

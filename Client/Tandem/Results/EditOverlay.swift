@@ -23,7 +23,8 @@ struct EditOverlay {
         didSet { needsFullPlacement = needsFullPlacement || isEnabled != oldValue }
     }
     private(set) var entries: [ObjectNumber: OverlayEntry] = [:]
-    /// The objects whose edits were added, dropped or changed since they were last applied.
+    /// The objects whose edits were added, dropped or changed since they were last applied, and
+    /// objects that were loaded.
     private var touched: Set<ObjectReference> = []
     /// The edited objects on which the placement of other rows may depend.
     private var related: Set<ObjectNumber> = []
@@ -39,19 +40,13 @@ struct EditOverlay {
 
     init(_ context: ManagedObjectContext) { self.context = context }
 
-    /// Whether edits that were added or dropped have not been applied yet.
+    /// Whether edits that were added or dropped, or objects that were loaded, have not been applied
+    /// yet.
     var isStale: Bool { needsFullPlacement || !touched.isEmpty }
 
     // MARK: Objects to place again
 
     mutating func touch(_ object: ObjectReference) { touched.insert(object) }
-
-    /// Marks the undecided objects to be placed again.
-    mutating func touchUndecided() {
-        for number in undecided {
-            if let edits = entries[number] { touched.insert(edits.record.reference) }
-        }
-    }
 
     /// Returns the objects to place again after a group; `edits` contains the group's changes to
     /// stored rows.
@@ -268,23 +263,29 @@ struct EditOverlay {
         _ links: ResultsLinks?, _ causes: inout ChangeCauses
     ) -> Set<ObjectNumber> {
         guard placement.movesReferringRows else { return [] }
+        var changed = touched.filter { plan.watched[$0.tag] != nil }
         if needsFullPlacement {
             related = relatedEdits(plan)
         } else {
-            let touched = self.touched.filter { plan.watched[$0.tag] != nil }
-            if touched.isEmpty { return [] }
-            for number in touched.lazy.map(\.number) {
+            for object in changed {
+                let wasEdited = related.contains(object.number)
                 let isEdited = lineage.contains {
-                    $0.graph[number].map(placement.isRelated) ?? false
+                    $0.graph[object.number].map(placement.isRelated) ?? false
                 }
-                if isEnabled, isEdited { related.insert(number) } else { related.remove(number) }
+                if isEnabled, isEdited {
+                    related.insert(object.number)
+                } else {
+                    related.remove(object.number)
+                    if !wasEdited { changed.remove(object) }
+                }
             }
+            if changed.isEmpty { return [] }
         }
         causes.record(
-            touched.compactMap { object in
+            changed.compactMap { object in
                 plan.watched[object.tag].map { Change(.update, object, changed: $0) }
             }, plan)
-        let numbers = needsFullPlacement ? related : Set(touched.map(\.number))
+        let numbers = needsFullPlacement ? related : Set(changed.map(\.number))
         return related.intersection(numbers).reduce(into: []) { rows, object in
             rows.formUnion(links?.rows(reaching: object) ?? [])
         }

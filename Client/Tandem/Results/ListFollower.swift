@@ -300,9 +300,7 @@ final class ListFollower: ListParticipant {
         return shown.references(in: start..<start + count)
     }
 
-    func didEdit(_ object: ObjectReference) { list.overlay.touch(object) }
-
-    func didLoad() { list.overlay.touchUndecided() }
+    func invalidate(_ object: ObjectReference) { list.overlay.touch(object) }
 
     var isOverlayStale: Bool {
         guard list.overlay.isStale, let plan = phase.followed else { return false }
