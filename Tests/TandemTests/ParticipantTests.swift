@@ -234,7 +234,7 @@ import Testing
                 $0.values[bucket] = .reference(parent.reference)
             }
             let old = record("Content", 5) { $0.values[size] = .int(1) }
-            old.version = version
+            old.store(Row(old.entity.defaults, of: old.entity, version: 1), version: version)
             return [parent, child, old]
         }
         func hash(_ records: some Sequence<ObjectRecord>) -> StableHash {
@@ -251,7 +251,10 @@ import Testing
     ) -> ObjectRecord {
         let entity = daemon.entity(entity)
         let record = ObjectRecord(ObjectReference(tag: entity.tag, number: number), entity)
-        edit(&record.pending)
+        var edits = Edits()
+        edits.serial = 1
+        edit(&edits)
+        record.replacePending(by: edits)
         return record
     }
 

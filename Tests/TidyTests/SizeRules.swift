@@ -41,9 +41,8 @@ enum SizeRules {
             Limit(
                 name: "variables that others can change", value: openVariables,
                 known: [
-                    "Client/Tandem ObjectRecord": "the state of one object, without behaviour",
                     "Sources/TandemIO SimulatedFileSystem":
-                        "a fake whose faults and capacity tests set",
+                        "a fake whose faults and capacity tests set"
                 ], measure: \.openVariables),
         ]
     }

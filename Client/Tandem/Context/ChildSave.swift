@@ -40,11 +40,7 @@ struct ChildSave: ContextPart {
         editor.clearUndo()
         for record in records {
             editor.removeEdited(record)
-            if record.pending.kind == .insert {
-                record.base = parent?.graph.object(record.reference)
-            }
-            record.pending = Edits()
-            record.seen = SlotValues()
+            record.dropPending(base: parent?.graph.object(record.reference))
             reporter.notifyObservers(of: record.reference.number)
         }
         listUpdater.didEndEdits(of: records)
@@ -99,7 +95,7 @@ private struct ParentSave {
         for record in changed { change(record) }
         // Ranks are set after all members have been added.
         for record in changed { placeMembers(of: record) }
-        for record in wanted where record.pending.kind == .delete {
+        for record in wanted where record.pendingKind == .delete {
             parent.editor.delete(parent.graph.record(record.reference))
         }
     }
@@ -108,7 +104,7 @@ private struct ParentSave {
         guard record.isInConflict else { return true }
         switch policy {
         case .error, .rollback: return false
-        case .storeTrump: return record.pending.kind != .delete && !record.isGone
+        case .storeTrump: return record.pendingKind != .delete && !record.isGone
         case .objectTrump, .overwrite: return !record.isGone
         }
     }

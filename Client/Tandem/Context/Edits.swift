@@ -20,6 +20,9 @@ struct Edits {
     /// The number that orders objects by their first change; 0 if there are no edits.
     var serial = 0
 
+    /// No edits; cheaper than a new value.
+    static let empty = Edits()
+
     /// Whether there is nothing to save.
     @inline(__always)
     var isEmpty: Bool { kind == .none && values.isEmpty && !hasLinks }

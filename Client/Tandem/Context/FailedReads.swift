@@ -27,7 +27,7 @@ struct FailedReads {
     /// Records that the read of a property failed.
     mutating func markFailed(_ slot: Int, of record: ObjectRecord, _ cause: TandemError?) {
         slots[record.reference.number, default: PropertyMask()].insert(slot)
-        record.isUnreadable = true
+        record.markUnreadable()
         if let cause { self.cause = cause }
     }
 
@@ -53,7 +53,7 @@ struct FailedReads {
     private mutating func drop(_ readable: PropertyMask, of record: ObjectRecord) {
         let rest = slots(of: record).subtracting(readable)
         slots[record.reference.number] = rest.isEmpty ? nil : rest
-        record.isUnreadable = !rest.isEmpty
+        record.markUnreadable(!rest.isEmpty)
     }
 
     /// Removes the failed reads of properties that are now `readable`.

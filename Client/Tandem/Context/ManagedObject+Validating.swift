@@ -12,7 +12,7 @@ extension ManagedObject {
     func validateForSave() throws {
         // An object that others deleted is a conflict and is not validated.
         if record.isGone { return }
-        switch record.pending.kind {
+        switch record.pendingKind {
         case .insert: try validateForInsert()
         case .none: try validateForUpdate()
         case .delete where record.pending.isPredicted: break

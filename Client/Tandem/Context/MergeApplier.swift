@@ -42,10 +42,7 @@ struct MergeApplier: ContextPart {
             if group.isBackward, kind == .insert { record.forgetMembers() }
         }
         for (number, version) in group.versions.others {
-            guard let record = graph[number], record.row != nil || record.version != 0 else {
-                continue
-            }
-            record.version = version
+            graph[number]?.advance(to: version)
         }
         for stored in related { graph.adopt(checked: stored) }
         failures.dropDoubtfulEdits()
@@ -84,52 +81,16 @@ struct MergeApplier: ContextPart {
     private func applyChanges(
         _ changes: [Change], _ at: Int, into record: ObjectRecord, version: UInt64?
     ) {
-        switch changes[at].kind {
-        case .insert:
-            record.row = changes[at].row
-            record.version = version ?? merged
-            record.isMissing = false
-            record.ranks.removeAll()
-            for slot in record.entity.toManySlots { record.members[slot] = [] }
-        case .update:
-            // The connection subscribes to every pushed entity, so the row stays current, like a
-            // row that was read.
-            record.row = changes[at].row
-            if let version { record.version = version }
-        case .touch: break
-        case .delete:
-            editor.forgetUndo(of: record)
-            // Child contexts are notified while the object still exists.
-            for child in children { child.editor.discardEdits(of: changes[at].object.number) }
-            record.fault()
-            record.isMissing = true
-            failures.recordDeletion(of: record)
-            editor.removeEdited(record)
-            record.pending = Edits()
-            return
+        guard changes[at].kind == .delete else {
+            return record.apply(changes, at, version: version, position: merged)
         }
-        if !record.members.isEmpty { applyLinks(changes[at], into: record) }
-    }
-
-    /// Applies added and removed members to the relationships whose members are loaded.
-    ///
-    /// The members of a changed relationship are dropped if the change does not list its links.
-    private func applyLinks(_ change: Change, into record: ObjectRecord) {
-        let toMany = record.members.keys.filter { change.changed.contains($0) }
-        for slot in toMany where !change.links.contains(where: { $0.slot == slot }) {
-            guard change.kind != .insert else { continue }
-            record.members[slot] = nil
-            record.ranks[slot] = nil
-        }
-        for link in change.links where record.members[link.slot] != nil {
-            if link.isAdded {
-                record.members[link.slot]?.insert(link.target)
-            } else {
-                record.members[link.slot]?.remove(link.target)
-            }
-            guard let rank = link.rank else { continue }
-            record.ranks[link.slot, default: [:]][link.target] = link.isAdded ? rank : nil
-        }
+        editor.forgetUndo(of: record)
+        // Child contexts are notified while the object still exists.
+        for child in children { child.editor.discardEdits(of: changes[at].object.number) }
+        record.delete()
+        failures.recordDeletion(of: record)
+        editor.removeEdited(record)
+        record.dropPending()
     }
 
     /// Restarts the context at a position in a session: drops all loaded data and keeps the edits.

@@ -49,7 +49,7 @@ final class ObjectEditor: StatefulPart {
 
     /// Returns the objects with pending edits of a kind.
     func pending(_ kind: Edits.Kind) -> [ManagedObject] {
-        edited.objects.filter { $0.record.pending.kind == kind && !$0.record.pending.isEmpty }
+        edited.objects.filter { $0.record.pendingKind == kind && !$0.record.pending.isEmpty }
     }
 
     /// Whether this context or an ancestor has edits.
@@ -89,15 +89,12 @@ final class ObjectEditor: StatefulPart {
         reporter.touch(record, .edit)
         undoStack.register(record)
         reporter.observed.willChange(record.reference.number, slots)
-        switch record.pending.edit(change) {
+        switch record.edit(edited.nextSerial, change) {
         case .none: break
-        case .first:
-            record.pending.serial = edited.nextSerial()
-            edited.add(object)
-            record.recordSeen()
+        case .first: edited.add(object)
         case .lastRemoved:
             edited.remove(record)
-            record.pending.serial = 0
+            record.endEdits()
         }
         // Observers that were notified of the imminent change may have made lists read the object.
         listUpdater.didEdit(record.reference)
@@ -288,7 +285,7 @@ final class ObjectEditor: StatefulPart {
     private func insert(_ entity: CompiledEntity, _ number: ObjectNumber) -> ManagedObject {
         let record = graph.newRecord(ObjectReference(tag: entity.tag, number: number), entity)
         // Undoing the insert restores this state, in which the object does not exist.
-        record.isMissing = true
+        record.markMissing()
         edit(record) { edits in
             edits.kind = .insert
             for (slot, value) in entity.defaults.enumerated() where !value.isNull {
@@ -299,7 +296,7 @@ final class ObjectEditor: StatefulPart {
                 if !value.isNull { edits.values[derivation.slot] = value }
             }
         }
-        record.isMissing = false
+        record.markMissing(false)
         return graph.object(of: record)
     }
 
@@ -307,14 +304,14 @@ final class ObjectEditor: StatefulPart {
     func insert(childsObject reference: ObjectReference, _ entity: CompiledEntity) {
         let new = graph.newRecord(reference, entity)
         // Undoing the insert restores this state, in which the object does not exist.
-        new.isMissing = true
+        new.markMissing()
         edit(new) { edits in
             edits.kind = .insert
             for slot in entity.derived where !entity.defaults[slot].isNull {
                 edits.values[slot] = entity.defaults[slot]
             }
         }
-        new.isMissing = false
+        new.markMissing(false)
     }
 
     /// Marks an object for deletion, and applies the delete rules; discards a new object.
@@ -335,11 +332,11 @@ final class ObjectEditor: StatefulPart {
 
     private func delete(_ record: ObjectRecord, isPredicted: Bool) {
         let others = allEnds(of: record)
-        if record.pending.kind == .insert {
+        if record.pendingKind == .insert {
             unlinkAll(record)
             undoStack.register(record)
             discard(record)
-            record.isMissing = true
+            record.markMissing()
         } else {
             edit(record) { edits in
                 edits = Edits()
@@ -394,8 +391,8 @@ final class ObjectEditor: StatefulPart {
         reporter.touch(record, .refresh)
         edited.remove(record)
         failures.forgetUnknown(of: record)
-        let wasDeleted = record.pending.kind == .delete
-        record.pending = Edits()
+        let wasDeleted = record.pendingKind == .delete
+        record.dropPending()
         reporter.notifyObservers(of: record.reference.number)
         if wasDeleted { notifyEnds(of: record) }
     }
@@ -408,7 +405,7 @@ final class ObjectEditor: StatefulPart {
         for object in edited.objects {
             let record = object.record
             reporter.touch(record, .refresh)
-            if record.pending.kind == .insert { record.isMissing = true }
+            if record.pendingKind == .insert { record.markMissing() }
             discard(record)
         }
         edited.removeAll()
@@ -433,10 +430,10 @@ final class ObjectEditor: StatefulPart {
             edited.remove(record)
             if let outcome {
                 let existing = graph.record(outcome)
-                if !existing.hasEdits { existing.seen = record.seen }
+                existing.takeSeen(of: record)
                 move(record, to: existing)
             }
-            record.pending = Edits()
+            record.dropPending()
             listUpdater.didEdit(lost)
             reporter.notifyObservers(of: lost.number)
         }
@@ -471,16 +468,16 @@ final class ObjectEditor: StatefulPart {
         let (old, new) = (lost.reference, existing.reference)
         graph.remove(lost)
         if let object = lost.object {
-            if existing.object == nil { existing.object = object }
+            if existing.object == nil { existing.bind(object) }
             object.rebind(to: existing)
         }
         if !lost.pending.isEmpty {
             edited.remove(existing)
-            existing.pending = existing.pending.under(lost.pending)
+            existing.takeEdits(of: lost)
             if !existing.pending.isEmpty { edited.add(graph.object(of: existing)) }
         }
         for object in edited.objects {
-            object.record.pending.replace(old, by: new)
+            object.record.replace(old, by: new)
             listUpdater.didEdit(object.record.reference)
         }
         undoStack.replace(old, by: new)
@@ -524,8 +521,8 @@ final class ObjectEditor: StatefulPart {
             counterpart.append(UndoStack.Entry(record))
             edited.remove(record)
             reporter.touch(record, .edit)
-            record.pending = entry.edits
-            record.isMissing = entry.isMissing
+            record.replacePending(by: entry.edits)
+            record.markMissing(entry.isMissing)
             let object = graph.object(of: record)
             if !record.pending.isEmpty { edited.add(object) }
             reporter.notifyObservers(of: record.reference.number)

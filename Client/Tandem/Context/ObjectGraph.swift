@@ -57,12 +57,12 @@ final class ObjectGraph: StatefulPart {
         if let object = record.object { return object }
         let type = core.type(for: record.entity, in: session?.model)
         // The class's initialiser may read other objects, which may remove unused records.
-        record.uses.pins += 1
+        record.pin()
         let object = type.init(binding: ObjectBinding(context: context, record: record))
-        record.uses.pins -= 1
+        record.pin(-1)
         // The initialiser may have loaded a fault, so that a merge made the object.
         if let object = record.object { return object }
-        record.object = object
+        record.bind(object)
         if record.isFault { loader.recordFault(record.reference) }
         return object
     }
@@ -73,8 +73,7 @@ final class ObjectGraph: StatefulPart {
         guard let entity = session?.model.entity(tagged: reference.tag) else {
             preconditionFailure("References are checked against the model when they are received.")
         }
-        let record = ObjectRecord(reference, entity)
-        record.base = parent?.graph.object(reference)
+        let record = ObjectRecord(reference, entity, base: parent?.graph.object(reference))
         records[reference.number] = record
         return record
     }
@@ -82,7 +81,7 @@ final class ObjectGraph: StatefulPart {
     /// Returns the record of an object that is new in this context; creates it if needed.
     func newRecord(_ reference: ObjectReference, _ entity: CompiledEntity) -> ObjectRecord {
         let record = records[reference.number] ?? ObjectRecord(reference, entity)
-        record.base = nil
+        record.removeBase()
         records[reference.number] = record
         return record
     }
@@ -102,10 +101,7 @@ final class ObjectGraph: StatefulPart {
     func storeRow(_ object: ObjectReference, _ row: Row, version: UInt64?) {
         let record = record(object)
         guard record.row == nil, let version else { return }
-        record.row = row
-        record.version = version
-        record.isMissing = false
-        record.checkInvariants()
+        record.store(row, version: version)
         failures.didLoad(record)
     }
 
@@ -175,7 +171,7 @@ final class ObjectGraph: StatefulPart {
             record.fault()
             reporter.notifyObservers(of: record.reference.number)
         }
-        records.removeAll { $0.object == nil && $0.uses.pins <= 0 }
+        records.removeAll { $0.object == nil && $0.pins <= 0 }
     }
 
     // MARK: Received rows and references
@@ -203,9 +199,7 @@ final class ObjectGraph: StatefulPart {
     }
 
     private func storeRow(_ stored: StoredObject, in record: ObjectRecord) {
-        record.row = stored.row
-        record.version = stored.version
-        record.isMissing = false
+        record.store(stored.row, version: stored.version)
         failures.didLoad(record)
     }
 
@@ -248,7 +242,8 @@ final class ObjectGraph: StatefulPart {
         if relationship.inverseToMany {
             return record.members(slot)?.filter { records[$0.number]?.isDeleted != true }
         }
-        let added = [record.inFlight, record.pending].compactMap { $0.added[slot] }
+        let edits = record.hasEdits ? [record.inFlight, record.pending] : []
+        let added = edits.compactMap { $0.added[slot] }
         return added.reduce(below) { $0.union($1) }.filter { member in
             guard let other = records[member.number] else { return below.contains(member) }
             if other.isDeleted { return false }
@@ -284,7 +279,7 @@ final class ObjectGraph: StatefulPart {
         of member: ObjectReference, in record: ObjectRecord, _ slot: Int
     ) -> Rank? {
         guard record.entity.properties[slot].relationship?.isOrdered == true else { return nil }
-        for edits in [record.pending, record.inFlight] {
+        for edits in record.hasEdits ? [record.pending, record.inFlight] : [] {
             if let rank = edits.ranks[slot]?[member] { return rank }
             if edits.added[slot]?.contains(member) == true { return nil }
         }
@@ -338,13 +333,10 @@ final class ObjectGraph: StatefulPart {
             let number = old.reference.number
             records[number] = nil
             if old.isIdle {
-                old.isMissing = true
+                old.delete()
             } else if let entity = translation.entity(old.entity) {
                 let reference = ObjectReference(tag: entity.tag, number: number)
-                let record = ObjectRecord(reference, entity)
-                record.isMissing = old.isMissing
-                record.version = old.version
-                record.base = old.base
+                let record = ObjectRecord(reference, entity, replacing: old)
                 records[number] = record
                 replace(old, by: record, translation, in: place)
             } else {
@@ -377,16 +369,15 @@ final class ObjectGraph: StatefulPart {
     /// The edits are recorded as dropped, unless they delete the object.
     private func discardRemoved(_ old: ObjectRecord, in place: String) {
         let name: Set = [old.entity.name]
-        if !old.pending.isEmpty, old.pending.kind != .delete {
+        if !old.pending.isEmpty, old.pendingKind != .delete {
             editor.recordDropped(name, in: place)
         }
-        if !old.inFlight.isEmpty, old.inFlight.kind != .delete {
+        if !old.inFlight.isEmpty, old.inFlightKind != .delete {
             saving.inFlight?.lost.record(name, in: place)
         }
         editor.removeEdited(old)
-        old.pending = Edits()
-        old.fault()
-        old.isMissing = true
+        old.dropPending()
+        old.delete()
         failures.recordDeletion(of: old)
         reporter.notifyObservers(of: old.reference.number)
     }
@@ -398,23 +389,4 @@ extension ObjectGraph: Sequence {
     /// Iterates over the records in no particular order; changes made during the iteration are not
     /// visible.
     func makeIterator() -> RecordTable.Iterator { records.makeIterator() }
-}
-
-extension ObjectRecord {
-    /// Takes over the object and edits of a record of a different entity or model; properties are
-    /// matched by name.
-    ///
-    /// Returns the names of the edited properties that do not exist in this record's entity.
-    fileprivate func adopt(
-        _ old: ObjectRecord, _ translation: ModelTranslation
-    ) -> (pending: Set<String>, inFlight: Set<String>) {
-        let moved = [old.pending, old.inFlight, Edits(values: old.seen)].map {
-            translation.edits($0, of: old.entity, in: entity)
-        }
-        (pending, inFlight, seen) = (moved[0].edits, moved[1].edits, moved[2].edits.values)
-        uses.pins = old.uses.pins
-        object = old.object
-        old.object?.rebind(to: self)
-        return (moved[0].lost, moved[1].lost)
-    }
 }

@@ -115,7 +115,8 @@ final class ObjectLoader: StatefulPart {
         for missing in answer.missing where graph[missing.number] != nil {
             let record = graph.record(missing)
             record.fault()
-            record.isMissing = record.pending.kind != .insert && record.inFlight.kind != .insert
+            record.markMissing(
+                record.pendingKind != .insert && record.inFlightKind != .insert)
             if record.isMissing { failures.recordDeletion(of: record) }
             failures.didLoad(record)
         }

@@ -96,7 +96,7 @@ final class ReadFailures: StatefulPart {
                 failedReads.slots(of: record).filter { isLoaded($0, of: record) })
             failedReads.resolve(record, readable)
             // Undone edits may depend on the failed read as well.
-            if !readable.isEmpty, record.uses.steps > 0 { editor.clearUndo() }
+            if !readable.isEmpty, record.hasUndoEntries { editor.clearUndo() }
         }
         for child in children {
             guard let record = child.graph[record.reference.number] else { continue }

@@ -30,7 +30,7 @@ struct SaveBuilder {
         var links = SentLinks(model: model)
         var hasMirroredEdits = false
         for record in records {
-            switch record.pending.kind {
+            switch record.pendingKind {
             case .insert: ordinals[record.reference.number] = ordinals.count
             case .delete:
                 hasMirroredEdits = hasMirroredEdits || record.pending.isPredicted
@@ -45,7 +45,7 @@ struct SaveBuilder {
         self.records =
             hasMirroredEdits
             ? records.filter { record in
-                record.pending.kind != .none && !record.pending.isPredicted
+                record.pendingKind != .none && !record.pending.isPredicted
                     || !record.pending.values.isEmpty || sent[record.reference.number] != nil
             } : records
     }
@@ -80,7 +80,7 @@ struct SaveBuilder {
 
     private func write(_ record: ObjectRecord, into writer: inout SaveOperationWriter) {
         let reference = record.reference
-        switch record.pending.kind {
+        switch record.pendingKind {
         case .delete: return writer.delete(reference, baseVersion: record.version)
         case .insert:
             let values = record.insertedValues
@@ -161,7 +161,7 @@ struct SaveBuilder {
 
     private func writeNeutral(_ record: ObjectRecord, into writer: inout SaveOperationWriter) {
         let reference = record.reference
-        switch record.pending.kind {
+        switch record.pendingKind {
         case .delete: return writer.delete(neutral(reference), baseVersion: 0)
         case .insert:
             // The entity of a new object is part of the content, but its number is not.

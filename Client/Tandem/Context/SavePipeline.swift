@@ -88,7 +88,7 @@ final class SavePipeline: StatefulPart {
             let object = graph.object(of: record)
             editor.removeEdited(record)
             if record.pending.isPredicted { reporter.touch(record, .refresh) }
-            record.pending = Edits()
+            record.dropPending()
             object.notifyObservers()
         }
         listUpdater.didEndEdits(of: records)
@@ -101,8 +101,7 @@ final class SavePipeline: StatefulPart {
         for record in records {
             // Objects first edited during validation belong to the next save.
             editor.removeEdited(record)
-            assert(record.inFlight.isEmpty, "No other save is in flight.")
-            swap(&record.inFlight, &record.pending)
+            record.send()
         }
         inFlight = InFlightSave(
             request: request, records: records, model: session.model,
@@ -217,18 +216,15 @@ final class SavePipeline: StatefulPart {
         if let lost = inFlight?.lost { editor.recordDropped(lost) }
         inFlight = nil
         for conflict in error.conflicts {
-            graph[conflict.object.number]?.refusedFor = conflict.theirsVersion
+            graph[conflict.object.number]?.recordConflict(with: conflict.theirsVersion)
         }
         var unborn: [ObjectRecord] = []
         for record in records {
-            if record.inFlight.kind == .insert, record.pending.kind == .delete {
+            if record.inFlightKind == .insert, record.pendingKind == .delete {
                 unborn.append(record)
             }
-            let edits = record.inFlight.under(record.pending)
-            record.inFlight = Edits()
             editor.removeEdited(record)
-            // If others deleted the object meanwhile, its edits are dropped.
-            record.pending = record.isMissing ? Edits() : edits
+            record.takeBack()
             guard !record.pending.isEmpty else { continue }
             editor.addEdited(graph.object(of: record))
         }
@@ -237,11 +233,11 @@ final class SavePipeline: StatefulPart {
             let object = graph.object(of: record)
             reporter.touch(record, .refresh)
             // The members of an object that is not loaded are known only if the object is new.
-            record.pending.kind = .insert
+            record.setPendingKind(.insert)
             editor.unlinkAll(record)
-            record.pending.kind = .delete
+            record.setPendingKind(.delete)
             editor.discard(record)
-            record.isMissing = true
+            record.markMissing()
             object.notifyObservers()
         }
         listUpdater.didEndEdits(of: records.lazy.filter(\.isMissing))
@@ -304,15 +300,17 @@ final class SavePipeline: StatefulPart {
     /// If `isHeld` is false, the stored row may have changed without a push; the context's row is
     /// dropped, and loaded when it is needed.
     private func clearInFlight(_ record: ObjectRecord, isHeld: Bool) {
-        let (kind, isPredicted) = (record.inFlight.kind, record.inFlight.isPredicted)
+        let (kind, isPredicted) = (record.inFlightKind, record.inFlight.isPredicted)
         if isPredicted { reporter.touch(record, .refresh) }
         // The row now contains these values, so no other values changed; a merge policy may have
         // dropped some of the edits.
         let slots = kind == .none && isHeld ? record.inFlight.mask : nil
-        record.inFlight = Edits()
+        record.endSave()
         listUpdater.didEdit(record.reference)
-        if kind == .delete, !isPredicted, record.row == nil || !isHeld { record.isMissing = true }
+        // Depends on whether the row was loaded, which is dropped below.
+        let isGone = kind == .delete && !isPredicted && (record.row == nil || !isHeld)
         if !isHeld || (kind == .insert && record.row == nil) { record.fault(at: merged) }
+        if isGone { record.markMissing() }
         reporter.notifyObservers(of: record.reference.number, slots)
         if isPredicted { editor.notifyEnds(of: record) }
     }
@@ -323,13 +321,13 @@ final class SavePipeline: StatefulPart {
         for (new, outcome) in zip(save.request.inserts, outcomes) where new != outcome {
             guard let lost = graph[new.number] else { continue }
             reporter.touch(lost, .refresh)
-            lost.inFlight = Edits()
-            lost.isMissing = true
+            lost.endSave()
+            lost.markMissing()
             editor.forgetUndo(of: lost)
             editor.removeEdited(lost)
             reporter.notifyObservers(of: new.number)
             if let outcome { editor.move(lost, to: graph.record(outcome)) }
-            lost.pending = Edits()
+            lost.dropPending()
             listUpdater.didEdit(lost.reference)
             for child in children { child.editor.follow(new, to: outcome) }
         }
@@ -343,7 +341,7 @@ final class SavePipeline: StatefulPart {
         for record in save.records {
             clearInFlight(record, isHeld: interests.contains(record.reference.tag))
             // The deletion may have had no effect; the next read shows whether the object exists.
-            if record.row == nil { record.isMissing = false }
+            if record.row == nil { record.markMissing(false) }
         }
     }
 

@@ -16,10 +16,10 @@ final class UndoStack {
             self.record = record
             edits = record.pending
             isMissing = record.isMissing
-            record.uses.steps += 1
+            record.countUndoEntry(1)
         }
 
-        deinit { record.uses.steps -= 1 }
+        deinit { record.countUndoEntry(-1) }
     }
 
     /// Whether edits are recorded.

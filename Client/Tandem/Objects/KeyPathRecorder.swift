@@ -205,11 +205,13 @@ private enum TracedObject {
             $0.name < $1.name
         }
         let record = ObjectRecord(reference, entity(shown))
-        record.pending.kind = .insert
+        var sample = Edits()
+        sample.kind = .insert
         for (slot, property) in record.entity.properties.enumerated() {
-            record.pending.values[slot] =
+            sample.values[slot] =
                 property.attribute.flatMap { samples.value(of: $0.type) } ?? .null
         }
+        record.replacePending(by: sample)
         object.rebind(to: record)
         return object
     }

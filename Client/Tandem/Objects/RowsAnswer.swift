@@ -112,7 +112,7 @@ final class RowsAnswer {
             preconditionFailure("References are checked against the model when they are received.")
         }
         let record = ObjectRecord(reference, entity)
-        record.isMissing = true
+        record.markMissing()
         return type(of: reference).init(binding: ObjectBinding(context: nil, record: record))
     }
 

@@ -169,7 +169,7 @@ struct ResultsLinks {
         for at in nodes.indices {
             nodes[at].links = LinkTable(links[at])
             links[at] = []
-            for object in nodes[at].links.objects { context.graph[object]?.uses.pins += 1 }
+            for object in nodes[at].links.objects { context.graph[object]?.pin() }
         }
     }
 
@@ -185,7 +185,7 @@ struct ResultsLinks {
             let end = follow(at, from: row, &reached, reader)
             end?.storeRow(context, versions)
             let step = nodes[at].links.set(number, to: end?.object.number)
-            if step.isFirst, let end { context.graph.record(end.object).uses.pins += 1 }
+            if step.isFirst, let end { context.graph.record(end.object).pin() }
             if let object = step.released { context.graph[object]?.unpin() }
         }
     }
@@ -210,7 +210,7 @@ struct ResultsLinks {
     }
 
     private mutating func pin(_ number: ObjectNumber, _ context: ManagedObjectContext) {
-        if pinsRows, pinned.insert(number).inserted { context.graph[number]?.uses.pins += 1 }
+        if pinsRows, pinned.insert(number).inserted { context.graph[number]?.pin() }
     }
 
     // MARK: Following hops
@@ -325,12 +325,12 @@ extension ResultsLinks {
         for object in objects {
             let pins = nodes.count { $0.isReached(object.number) }
             if pins == 0 { continue }
-            context.graph.record(object).uses.pins += pins
+            context.graph.record(object).pin(pins)
             End(object: object, found: reader.row(of: object)).storeRow(context, versions)
         }
     }
 }
 
 extension ObjectRecord {
-    fileprivate func unpin() { uses.pins = max(0, uses.pins - 1) }
+    fileprivate func unpin() { if pins > 0 { pin(-1) } }
 }
