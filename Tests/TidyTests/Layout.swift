@@ -67,7 +67,7 @@ enum Layout {
             hasFrontPage: false),
         Target(
             name: "tandem", folder: "Sources", imports: ["Tandem", "TandemJournal", "TandemStore"],
-            isEdge: true, hasFrontPage: false),
+            isEdge: true),
         Target(
             name: "TestSupport", folder: "Tests",
             imports: ["TandemIO", "TandemModel", "TandemWire"], mayUseKernel: true,
