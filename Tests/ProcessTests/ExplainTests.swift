@@ -88,6 +88,7 @@ import Testing
         #expect(steps.compactMap { $0["keysOnly"]?.bool } == [false, true])
         #expect(json["output"]?.string == "rows" && json["atOnce"]?.bool == false)
         #expect(json["returned"]?.int == 9)
+        #expect(json["sort"] == .null && json["limit"] == .null && json["offset"]?.int == 0)
         #expect(json["rowsRead"]?.int ?? 100 <= 12)
         let count = try tandem("explain", "Team", "--where", "zone = 'Europe'", "--count")
         #expect(count.lines.contains("rows read     0") && count.lines.contains("counted       97"))

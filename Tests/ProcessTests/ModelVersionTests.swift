@@ -239,6 +239,8 @@ import Testing
             done.code == 0 && done.lines.last?.hasPrefix("migrated at position 3@") == true,
             "\(done.output)"
         )
+        let again = try tandem("schema", "migrate", next, "--yes")
+        #expect(again.lines.last == "the store already has this model", "\(again.output)")
         let log = try tandem("log", "--from", "3")
         #expect(log.output.contains("Team.title: renamed from name ("), "\(log.output)")
         #expect(log.output.contains("Team.wins: type string → int ("))

@@ -28,6 +28,7 @@ extension SchemaCommand {
         func run() throws {
             let model = try file.model()
             let container = global.container()
+            let before = try container.end()
             let report = try ElapsedTimeIndicator.shown("preview the migration") {
                 try container.preview(of: model)
             }
@@ -38,23 +39,25 @@ extension SchemaCommand {
             }
             if dryRun { return }
             guard !report.items.isEmpty || report.rewritten > 0 else {
-                return try printPosition(try container.migrate(to: model).position)
+                return printPosition(try container.migrate(to: model).position, after: before)
             }
             try Confirmation.ask(
                 "migrate the store (values or objects lost: \(Quantity.count(report.lost)))?",
                 unless: yes)
             let rewritten = "migrate, rewriting \(Quantity.count(report.rewritten, "object"))"
-            try printPosition(
+            printPosition(
                 try ElapsedTimeIndicator.shown(rewritten) {
                     try container.migrate(to: model).position
-                })
+                }, after: before)
         }
 
-        private func printPosition(_ position: Position) throws {
+        private func printPosition(_ position: Position, after before: Position) {
+            if output == .json {
+                return printLine(JSON.object(["position": .string(position.description)]).text)
+            }
             printLine(
-                output == .json
-                    ? JSON.object(["position": .string(position.description)]).text
-                    : "migrated at position \(position)")
+                position > before
+                    ? "migrated at position \(position)" : "the store already has this model")
         }
 
         private func show(_ report: MigrationReport) {

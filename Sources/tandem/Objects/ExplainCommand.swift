@@ -30,7 +30,7 @@ struct ExplainCommand: ParsableCommand {
             return end.at(at)
         }
         let found = try container.explain(request, isCount: count, at: position)
-        if output == .json { return printLine(ExplainCommand.json(found).text) }
+        if output == .json { return printLine(json(found).text) }
         for line in found.plan(limits: limits) { printLine(line) }
         printLine(found.isAnsweredAtOnce ? "answered at once" : "answered by a reader")
         for (name, number) in [
@@ -47,9 +47,12 @@ struct ExplainCommand: ParsableCommand {
         return limit + (options.offset > 0 ? ", offset \(options.offset)" : "")
     }
 
-    private static func json(_ found: FetchExplanation) -> JSON {
+    private func json(_ found: FetchExplanation) -> JSON {
         .object([
             "position": .int(Int64(clamping: found.position.number)),
+            "sort": options.sort.map { .string($0) } ?? .null,
+            "limit": options.limit.map { .int(Int64($0)) } ?? .null,
+            "offset": .int(Int64(options.offset)),
             "output": .string(found.output.rawValue), "atOnce": .bool(found.isAnsweredAtOnce),
             "plan": .array(found.steps.map(\.json)), "rowsRead": .int(Int64(found.rowsRead)),
             "keysRead": .int(Int64(found.keysRead)), "returned": .int(Int64(found.returned)),
