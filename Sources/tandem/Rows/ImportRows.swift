@@ -46,6 +46,9 @@ struct ImportRow {
 protocol ImportReader {
     /// The start of the next row.
     var location: ImportLines.Location { get }
+    /// The columns that contain values of an entity that is chosen for the whole file; nil if the
+    /// rows may name their entities, or have names of their own.
+    var columns: [String]? { get }
     /// Returns the next row whose line satisfies a predicate, readable or not, or nil after the
     /// last one.
     ///
@@ -62,6 +65,7 @@ extension ImportReader {
 struct NDJSONReader: ImportReader {
     private var lines: ImportLines
     var location: ImportLines.Location { lines.location }
+    var columns: [String]? { nil }
 
     init(_ file: any File, from location: ImportLines.Location) {
         lines = ImportLines(file, from: location)
@@ -109,6 +113,13 @@ struct CSVReader: ImportReader {
     private var table: CSVTable
     private let properties: Set<String>
     var location: ImportLines.Location { table.location }
+
+    var columns: [String]? {
+        if table.columns.contains("entity"), !properties.contains("entity") { return nil }
+        return table.columns.filter {
+            $0 != ExportWriter.idColumn && ($0 != "id" || properties.contains($0))
+        }
+    }
 
     /// Reads the header; throws ``CommandFailure`` if it has no column names.
     init(_ file: any File, from location: ImportLines.Location, properties: Set<String>) throws {

@@ -8,16 +8,16 @@ struct ImportCommand: AsyncParsableCommand {
         commandName: "import", abstract: "Insert an object for each row of a file.",
         discussion: """
             Each row becomes a new object, in transactions of at most 1,000. The file is CSV, or has one JSON object \
-            per line, either as printed by `tandem export` or with only the values. With --map, PATH is a folder of CSV \
-            files, possibly gzipped. A date in a table is written 2013-01-31 or 2013-01-31T10:05:00Z; digits alone \
-            are seconds in exported files, and rejected elsewhere. Rejected rows are written to the reject file \
-            with line numbers and reasons, the import continues, and the exit code is 1. An interrupted import \
-            continues with the --id that it printed, and inserts no row twice.
+            per line, either as printed by `tandem export` or with only the values. It may be gzipped or a pipe. With \
+            --map, PATH is a folder of CSV files, possibly gzipped. A date in a table is written 2013-01-31 or \
+            2013-01-31T10:05:00Z; digits alone are seconds in exported files, and rejected elsewhere. Rejected rows are \
+            written to the reject file with line numbers and reasons, the import continues, and the exit code is 1. An \
+            interrupted import continues with the --id that it printed, and inserts no row twice.
             """)
 
     @OptionGroup var global: GlobalOptions
 
-    @Argument(help: "The file or folder.")
+    @Argument(help: "The file or folder; - is standard input.")
     var path: String
 
     @Option(help: "The entity of rows that do not name one.")
@@ -35,7 +35,7 @@ struct ImportCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The reject file; by default PATH.rejects or, with --map, the map's path and .rejects.",
+            "The reject file; by default the path and .rejects, with --map that of the map; import.rejects for -.",
             valueName: "file"))
     var rejects: String?
 
@@ -69,7 +69,7 @@ struct ImportCommand: AsyncParsableCommand {
                 path, tables, (name, policy.mergePolicy, keepGoing), container, rejects)
             try await finish(name, rejects, run)
         } else {
-            guard RealFileSystem().exists(path) else {
+            guard path == TableContent.standardInput || RealFileSystem().exists(path) else {
                 throw CommandFailure.noFile(path)
             }
             guard !RealFileSystem().isDirectory(path) else {
@@ -78,9 +78,12 @@ struct ImportCommand: AsyncParsableCommand {
             }
             let model = try await container.compiledModel()
             let settings = try settings(model, name)
-            let rejects = try rejectFile(path, name)
+            let rejects = try rejectFile(
+                path == TableContent.standardInput ? "import" : path, name)
             defer { rejects.close() }
-            let run = try ImportRun(settings, model, container, rejects)
+            // Opened last, because it may wait for the writer of a pipe.
+            let file = try TableContent.open(path)
+            let run = try ImportRun(settings, file, model, container, rejects)
             try await finish(name, rejects, run)
         }
     }
@@ -99,8 +102,9 @@ struct ImportCommand: AsyncParsableCommand {
         if let entity, known == nil {
             throw model.unknownEntity(entity)
         }
+        let isTable = path.hasSuffix(".csv") || path.hasSuffix(".csv.gz")
         return ImportSettings(
-            path: path, format: input ?? (path.hasSuffix(".csv") ? .csv : .ndjson),
+            format: input ?? (isTable ? .csv : .ndjson),
             entity: entity, id: name, policy: policy.mergePolicy,
             properties: Set(known?.properties.map(\.name) ?? []), keepsGoing: keepGoing)
     }

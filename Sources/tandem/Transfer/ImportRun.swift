@@ -3,7 +3,6 @@ import TandemIO
 
 /// The options of an import.
 struct ImportSettings {
-    var path: String
     var format: TransferFormat
     /// The entity of rows that do not name one.
     var entity: String?
@@ -15,9 +14,8 @@ struct ImportSettings {
     /// Whether to continue if the first 1,000 rows all fail for the same reason.
     var keepsGoing = false
 
-    /// Returns a reader of the file's rows, starting at a location.
-    func reader(from location: ImportLines.Location) throws -> any ImportReader {
-        let file = try RealFileSystem().open(path, .read)
+    /// Returns a reader of a file's rows, starting at a location.
+    func reader(_ file: any File, from location: ImportLines.Location) throws -> any ImportReader {
         switch format {
         case .ndjson: return NDJSONReader(file, from: location)
         case .csv: return try CSVReader(file, from: location, properties: properties)
@@ -32,6 +30,8 @@ struct ImportSettings {
 /// within an entity, links in cycles, and ordered links are set after all rows are inserted.
 @MainActor final class ImportRun: ImportAttempt {
     private let settings: ImportSettings
+    /// The content; its name is used in messages.
+    private let file: any File
     private let model: CompiledModel
     private let context: ManagedObjectContext
     private let rejects: RejectFile
@@ -49,16 +49,17 @@ struct ImportSettings {
     private var pending: Set<Int> = []
 
     init(
-        _ settings: ImportSettings, _ model: CompiledModel, _ container: PersistentContainer,
-        _ rejects: RejectFile
+        _ settings: ImportSettings, _ file: any File, _ model: CompiledModel,
+        _ container: PersistentContainer, _ rejects: RejectFile
     ) throws {
         self.settings = settings
+        self.file = file
         self.model = model
         context = container.makeContext(name: "import")
         self.rejects = rejects
         ids = try ImportIDs(rejects.path + ".ids", of: settings.id)
         targets = ImportTargets(model, container, rejects, ids)
-        size = try mapped { try RealFileSystem().open(settings.path, .read).size() }
+        size = try mapped { try file.size() }
     }
 
     func run() async throws {
@@ -91,11 +92,13 @@ struct ImportSettings {
     /// Reads the file once, to find the entities, and to reject rows that do not fit the model
     /// without a request to the daemon.
     private func findEntities() throws {
-        var reader = try settings.reader(from: ImportLines.Location())
+        var reader = try settings.reader(file, from: ImportLines.Location())
+        try checkColumns(reader)
         var unfit: [RejectFile.Reject] = []
         var failures = UniformFailures(settings.keepsGoing)
         while let row = try reader.next() {
             progress.update(reader.location.offset, of: size)
+            if entities.isEmpty { try checkEntity(row) }
             do throws(ImportValues.RowError) {
                 let entity = try entity(of: row)
                 let (values, links) = try ImportValues.read(row, of: entity, model)
@@ -116,6 +119,26 @@ struct ImportSettings {
     }
 
     private static let rejectsHeld = 1_000
+
+    /// Throws ``CommandFailure`` if the entity of the whole file lacks a column's property.
+    private func checkColumns(_ reader: any ImportReader) throws {
+        guard let entity = settings.entity.flatMap(model.entity(named:)) else { return }
+        for name in reader.columns ?? [] where entity.property(named: name) == nil {
+            try discard()
+            let problem = entity.unknownProperty(name).message
+            throw CommandFailure(
+                "\(problem); rename or remove the column in \(file.path)", code: 2)
+        }
+    }
+
+    /// Throws ``CommandFailure`` if neither a first row nor the options name an entity.
+    private func checkEntity(_ row: ImportRow) throws {
+        guard row.problem == nil, row.entity == nil, settings.entity == nil, !settings.keepsGoing
+        else { return }
+        try discard()
+        throw CommandFailure(
+            "line \(row.line) of \(file.path) names no entity; give --entity", code: 2)
+    }
 
     private func entity(of row: ImportRow) throws(ImportValues.RowError) -> CompiledEntity {
         if let problem = row.problem { throw ImportValues.RowError(reason: problem) }
@@ -139,7 +162,7 @@ struct ImportSettings {
         var batch: ImportBatch?
         try await batches.run { _ in
             let rows = ImportBatch(
-                try settings.reader(from: ImportLines.Location()), lines, entity, start,
+                try settings.reader(file, from: ImportLines.Location()), lines, entity, start,
                 (targets, rejects))
             rows.onRow = { [progress, size] in progress.update($0.offset, of: size) }
             batch = rows
@@ -156,7 +179,7 @@ struct ImportSettings {
     /// Returns the rows whose links are set last.
     private func pendingRows() throws -> () throws -> LinkSetting.Row? {
         guard !pending.isEmpty else { return { nil } }
-        var reader = try settings.reader(from: ImportLines.Location())
+        var reader = try settings.reader(file, from: ImportLines.Location())
         var open = pending.subtracting(rejects.lines())
         var removed: [Int]?
         return { [self] in

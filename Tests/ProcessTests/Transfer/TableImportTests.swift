@@ -436,8 +436,8 @@ import Testing
         let path = place.path + "/rows.ndjson"
         try file("rows.ndjson", lines.joined(separator: "\n"))
         expect(
-            try tandem(["import", path]), 1,
-            "the first 1,000 rows all fail: the row has no entity; give --entity")
+            try tandem(["import", path]), 2,
+            "line 1 of \(path) names no entity; give --entity")
         #expect(!FileManager.default.fileExists(atPath: path + ".rejects"))
         #expect(try tandem(["count", "Team"]).output == "0\n")
         expect(

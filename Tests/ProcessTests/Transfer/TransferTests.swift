@@ -287,6 +287,48 @@ import Testing
             "\(numbers.count) rows were rejected")
     }
 
+    @Test func `rows are read from standard input, from a pipe, and from a compressed file`() throws
+    {
+        try place.install(Self.model)
+        let command = "'\(DaemonProcess.products)/tandem' import"
+        let options = "--entity Team --socket '\(place.socket)'"
+        func run(_ script: String) throws -> CommandRun {
+            try CommandRun(path: "/bin/sh", ["-c", "cd '\(place.path)' && \(script)"])
+        }
+        expect(
+            try run("printf '{\"name\": \"A\"}\\n' | \(command) - \(options)"), 0,
+            "imported 1 object of Team")
+        expect(
+            try run("printf 'name\\nB\\nB\\n' | \(command) - --input csv \(options)"), 1,
+            "1 row was rejected; see import.rejects")
+        #expect(try rejects(place.path + "/import.rejects").map { $0["line"] } == [.int(3)])
+        expect(
+            try run(
+                "mkfifo p.csv && { printf 'name\\nC\\n' > p.csv & } ; \(command) p.csv \(options)"),
+            0, "imported 1 object of Team")
+        expect(
+            try run("printf 'name\\nD\\n' | gzip > d.csv.gz && \(command) d.csv.gz \(options)"), 0,
+            "imported 1 object of Team")
+        #expect(try tandem("count", "Team").output == "4\n")
+    }
+
+    @Test func `a file that names no entity, or has a column of no property, is not imported`()
+        throws
+    {
+        try place.install(Self.model)
+        let rows = try file("rows.ndjson", "{\"name\": \"A\"}\n")
+        expect(try tandem("import", rows), 2, "line 1 of \(rows) names no entity; give --entity")
+        let table = try file("rows.csv", "name,win\nA,1\n")
+        expect(
+            try tandem("import", table, "--entity", "Team"), 2, "Team has no property `win`",
+            "rename or remove the column in \(table)")
+        // Columns of an export are no properties.
+        let exported = try file("exported.csv", "id,entity,name\nTeam/7,Team,A\n")
+        expect(try tandem("import", exported, "--entity", "Team"), 0, "imported 1 object of Team")
+        let left = try FileManager.default.contentsOfDirectory(atPath: place.path)
+        #expect(!left.contains { $0.hasSuffix(".rejects") || $0.hasSuffix(".ids") }, "\(left)")
+    }
+
     @Test func `two imports at once do not share a reject file`() throws {
         try place.install(Self.model)
         let path = place.path + "/rows.ndjson"
