@@ -24,11 +24,7 @@ final class ObjectRecord {
     @exclusivity(unchecked) private(set) var isUnreadable = false
     /// The number of pins, which keep the record while lists need its row or its object is created.
     @exclusivity(unchecked) private(set) var pins: Int32 = 0
-    /// The number of undo and redo entries for the record.
-    private var undoEntries: Int32 = 0
-    /// The version of the stored row that caused the last save conflict; 0 if there was none.
-    private var refusedFor: UInt64 = 0
-    /// The edits; nil if there are none.
+    /// The edits and undo entries; nil if there are none.
     @exclusivity(unchecked) private var edits: RecordEdits?
     /// The loaded members of to-many relationships; nil if none are loaded.
     @exclusivity(unchecked) private var loaded: LoadedMembers?
@@ -83,10 +79,10 @@ final class ObjectRecord {
     /// The edits in the in-flight save.
     var inFlight: Edits { edits?.inFlight ?? .empty }
 
-    /// What the pending edits do with the whole object; faster than ``pending``.
+    /// The kind of the pending edits; faster to read than ``pending``.
     var pendingKind: Edits.Kind { edits?.pending.kind ?? .none }
 
-    /// What the edits in flight do with the whole object; faster than ``inFlight``.
+    /// The kind of the edits in flight; faster to read than ``inFlight``.
     var inFlightKind: Edits.Kind { edits?.inFlight.kind ?? .none }
 
     /// The values that the parent had edited when this record was first edited.
@@ -105,7 +101,7 @@ final class ObjectRecord {
     }
 
     /// Whether an undo or redo entry changes the object.
-    var hasUndoEntries: Bool { undoEntries > 0 }
+    var hasUndoEntries: Bool { edits.map { $0.undoEntries > 0 } ?? false }
 
     /// Whether the record is unused, so that the context may remove it.
     var isIdle: Bool { object == nil && pins == 0 && !hasUndoEntries && !hasEdits }
@@ -115,7 +111,8 @@ final class ObjectRecord {
         assert(base == nil || row == nil, "A record with a base has no row of its own.")
         assert(row == nil || !isMissing, "A missing object has no row.")
         assert(row == nil || version > 0, "A loaded row has a version.")
-        assert(pins >= 0 && undoEntries >= 0, "Pins and undo entries are released once.")
+        assert(
+            pins >= 0 && (edits?.undoEntries ?? 0) >= 0, "Pins and undo entries are released once.")
         assert(
             pending.isEmpty == (pending.serial == 0), "Only an object with edits has a serial.")
         assert(pending.kind != .insert || inFlight.kind != .insert, "An object is inserted once.")
@@ -195,7 +192,10 @@ final class ObjectRecord {
     }
 
     /// Counts an undo or redo entry for the record, or its end if `count` is negative.
-    func countUndoEntry(_ count: Int) { undoEntries += Int32(count) }
+    func countUndoEntry(_ count: Int) {
+        ownEdits().undoEntries += count
+        releaseEdits()
+    }
 
     /// Sets the object of the record.
     func bind(_ object: ManagedObject) { self.object = object }
@@ -222,7 +222,9 @@ extension ObjectRecord {
     func markUnreadable(_ isUnreadable: Bool = true) { self.isUnreadable = isUnreadable }
 
     /// Records the version of the stored row that caused a save conflict.
-    func recordConflict(with version: UInt64) { refusedFor = version }
+    ///
+    /// Does nothing for an object without edits.
+    func recordConflict(with version: UInt64) { edits?.refusedFor = version }
 
     /// Records that the row, or the state on which edits are based, was confirmed at a version.
     func advance(to version: UInt64) {
@@ -238,7 +240,7 @@ extension ObjectRecord {
     func fault(at position: UInt64? = nil) {
         row = nil
         let isBased = version != 0 && (hasEdits || hasUndoEntries)
-        version = position.map { isBased ? max($0, refusedFor) : 0 } ?? 0
+        version = position.map { isBased ? max($0, edits?.refusedFor ?? 0) : 0 } ?? 0
         loaded = nil
         checkInvariants()
     }
@@ -385,9 +387,7 @@ extension ObjectRecord {
 
     /// Releases the memory of the edits if there are none.
     private func releaseEdits() {
-        if let edits, edits.pending.isEmpty, edits.inFlight.isEmpty, edits.seen.isEmpty {
-            self.edits = nil
-        }
+        if let edits, !edits.isNeeded { self.edits = nil }
     }
 
     /// Takes over the object and edits of a record of a different entity or model; properties are
@@ -440,7 +440,7 @@ extension ObjectRecord {
 
 // MARK: Parts that few records have
 
-/// The edits of an object.
+/// The edits of an object, and the number of its undo entries.
 private final class RecordEdits {
     /// The edits to be sent by the next save; the closures that change them read no record.
     @exclusivity(unchecked) var pending = Edits()
@@ -448,6 +448,15 @@ private final class RecordEdits {
     @exclusivity(unchecked) var inFlight = Edits()
     /// The values that the parent had edited when the object was first edited.
     var seen = SlotValues()
+    /// The number of undo and redo entries for the object.
+    var undoEntries = 0
+    /// The version of the stored row that caused the last save conflict; 0 if there was none.
+    var refusedFor: UInt64 = 0
+
+    /// Whether any part but the conflict, which matters only with edits, has to be kept.
+    var isNeeded: Bool {
+        !pending.isEmpty || !inFlight.isEmpty || !seen.isEmpty || undoEntries > 0
+    }
 }
 
 /// The loaded members of the to-many relationships of an object.

@@ -98,14 +98,14 @@ struct EditPlacement {
     }
 }
 
-/// Where an object with unsaved edits belongs in a result.
+/// The place of an object with unsaved edits in a result.
 struct EditPlace {
     enum Result {
         /// Not in the result: the object is deleted or does not match.
         case none
         /// At the place of this row.
         case row(ResultRow)
-        /// Where the object is without edits, because what determines its place is not known.
+        /// The place that the object has without edits, because a related object is not known.
         case stored
         /// Unknown, because the object itself is not loaded.
         case unloaded
