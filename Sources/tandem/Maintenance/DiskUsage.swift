@@ -46,8 +46,7 @@ struct DiskUsage {
         let system = RealFileSystem()
         try folder.checkExists()
         try mapped {
-            let segments = try JournalFolder(folder.journal).segments()
-            try walk(folder, "", system, segments)
+            try walk(folder, "", system, try Segments(JournalFolder(folder.journal)))
         }
         guard files.contains(where: { [.journal, .store].contains($0.kind) }) else {
             throw CommandFailure(
@@ -64,8 +63,7 @@ struct DiskUsage {
     }
 
     private mutating func walk(
-        _ folder: StoreFolder, _ below: String, _ system: RealFileSystem,
-        _ segments: [(first: UInt64, name: String)]
+        _ folder: StoreFolder, _ below: String, _ system: RealFileSystem, _ segments: Segments
     ) throws {
         for name in try system.list(folder.path + "/" + below) {
             let path = below.isEmpty ? name : "\(below)/\(name)"
@@ -79,7 +77,7 @@ struct DiskUsage {
             }
             let (kind, holds) = Self.kind(of: path)
             var file = File(kind: kind, name: path, bytes: bytes, holds: holds)
-            if kind == .journal { try describe(&file, name, folder, segments) }
+            if kind == .journal { describe(&file, name, segments) }
             if path == "store/data.mdb" { file.holds = try Self.content(of: folder) }
             files.append(file)
         }
@@ -108,20 +106,37 @@ struct DiskUsage {
         }
     }
 
-    /// Sets the positions of a segment, which end before the next segment or, in the last segment,
-    /// with the last batch.
-    private mutating func describe(
-        _ file: inout File, _ name: String, _ folder: StoreFolder,
-        _ segments: [(first: UInt64, name: String)]
-    ) throws {
-        guard let index = segments.firstIndex(where: { $0.name == name }) else { return }
-        let first = segments[index].first
-        let last =
-            index + 1 < segments.count
-            ? segments[index + 1].first - 1 : try JournalFolder(folder.journal).last() ?? first - 1
-        file.positions = (first, last)
-        let gap = try JournalFolder(folder.journal).damagedBeginnings().first { $0.first == first }
-        if let gap = gap?.gap {
+    /// The segments of the journal, which are read only once.
+    private struct Segments {
+        private var positions: [String: (first: UInt64, last: UInt64)] = [:]
+        private var gaps: [UInt64: JournalReader.Gap] = [:]
+
+        init(_ journal: JournalFolder) throws {
+            let segments = try journal.segments()
+            for (at, segment) in segments.enumerated() {
+                // A segment ends before the next one; the last one ends with its last batch.
+                let last =
+                    at + 1 < segments.count
+                    ? segments[at + 1].first - 1 : try journal.last() ?? segment.first - 1
+                positions[segment.name] = (segment.first, last)
+            }
+            for (first, gap) in try journal.damagedBeginnings() { gaps[first] = gap }
+        }
+
+        /// Returns the positions of a segment, and the gap at its beginning if that is unreadable.
+        func segment(
+            _ name: String
+        ) -> (positions: (first: UInt64, last: UInt64), gap: JournalReader.Gap?)? {
+            positions[name].map { ($0, gaps[$0.first]) }
+        }
+    }
+
+    /// Sets the positions and the description of a segment.
+    private mutating func describe(_ file: inout File, _ name: String, _ segments: Segments) {
+        guard let (positions, gap) = segments.segment(name) else { return }
+        file.positions = positions
+        let (first, last) = positions
+        if let gap {
             damaged += 1
             file.holds = "damaged at offset \(gap.offset): \(gap.reason)"
             return
