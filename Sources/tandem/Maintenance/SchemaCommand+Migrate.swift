@@ -39,24 +39,27 @@ extension SchemaCommand {
             }
             if dryRun { return }
             guard !report.items.isEmpty || report.rewritten > 0 else {
-                return printPosition(try container.migrate(to: model).position, after: before)
+                let position = try container.migrate(to: model).position
+                return try printPosition(position, after: before, container)
             }
             try Confirmation.ask(
                 "migrate the store (values or objects lost: \(Quantity.count(report.lost)))?",
                 unless: yes)
             let rewritten = "migrate, rewriting \(Quantity.count(report.rewritten, "object"))"
-            printPosition(
+            try printPosition(
                 try ElapsedTimeIndicator.shown(rewritten) {
                     try container.migrate(to: model).position
-                }, after: before)
+                }, after: before, container)
         }
 
-        private func printPosition(_ position: Position, after before: Position) {
+        private func printPosition(
+            _ position: Position, after before: Position, _ container: PersistentContainer
+        ) throws {
             if output == .json {
                 return printLine(JSON.object(["position": .string(position.description)]).text)
             }
             printLine(
-                position > before
+                try SchemaCommand.isInstallation(position, after: before, container)
                     ? "migrated at position \(position)" : "the store already has this model")
         }
 

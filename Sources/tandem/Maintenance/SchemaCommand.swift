@@ -38,9 +38,21 @@ struct SchemaCommand: ParsableCommand {
             let before = try container.end()
             let position = try container.install(try file.model())
             printLine(
-                position > before
+                try SchemaCommand.isInstallation(position, after: before, container)
                     ? "installed at position \(position)" : "the store already has this model")
         }
+    }
+
+    /// Returns whether a request to install a model, made after `before`, installed it at the
+    /// position in its answer.
+    ///
+    /// A store that has the model answers with its last position, at which others may have saved.
+    static func isInstallation(
+        _ position: Position, after before: Position, _ container: PersistentContainer
+    ) throws -> Bool {
+        guard position > before else { return false }
+        var pages = HistoryPages.models(after: position.number - 1, through: position.number)
+        return try !container.next(&pages, at: position).transactions.isEmpty
     }
 }
 

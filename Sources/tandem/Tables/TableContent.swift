@@ -19,6 +19,12 @@ enum TableContent {
         return found
     }
 
+    /// Whether a path is standard input or another open stream, such as a process substitution; no
+    /// file can be created next to it.
+    static func isUnnamed(_ path: String) -> Bool {
+        path == standardInput || path.hasPrefix("/dev/") || path.hasPrefix("/proc/")
+    }
+
     /// Opens a file; a gzip file is decompressed, and a pipe or standard input is copied, into an
     /// unnamed temporary file.
     ///

@@ -35,7 +35,7 @@ struct ImportCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The reject file; by default the path and .rejects, with --map that of the map; import.rejects for -.",
+            "The reject file; by default the path and .rejects, with --map that of the map; import.rejects for a pipe without a name.",
             valueName: "file"))
     var rejects: String?
 
@@ -78,8 +78,7 @@ struct ImportCommand: AsyncParsableCommand {
             }
             let model = try await container.compiledModel()
             let settings = try settings(model, name)
-            let rejects = try rejectFile(
-                path == TableContent.standardInput ? "import" : path, name)
+            let rejects = try rejectFile(TableContent.isUnnamed(path) ? "import" : path, name)
             defer { rejects.close() }
             // Opened last, because it may wait for the writer of a pipe.
             let file = try TableContent.open(path)

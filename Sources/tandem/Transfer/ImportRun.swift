@@ -96,9 +96,11 @@ struct ImportSettings {
         try checkColumns(reader)
         var unfit: [RejectFile.Reject] = []
         var failures = UniformFailures(settings.keepsGoing)
+        var isFirst = true
         while let row = try reader.next() {
             progress.update(reader.location.offset, of: size)
-            if entities.isEmpty { try checkEntity(row) }
+            if isFirst { try checkEntity(row) }
+            isFirst = false
             do throws(ImportValues.RowError) {
                 let entity = try entity(of: row)
                 let (values, links) = try ImportValues.read(row, of: entity, model)
@@ -131,7 +133,7 @@ struct ImportSettings {
         }
     }
 
-    /// Throws ``CommandFailure`` if neither a first row nor the options name an entity.
+    /// Throws ``CommandFailure`` if neither the first row nor the options name an entity.
     private func checkEntity(_ row: ImportRow) throws {
         guard row.problem == nil, row.entity == nil, settings.entity == nil, !settings.keepsGoing
         else { return }

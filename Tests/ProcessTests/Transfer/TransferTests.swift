@@ -309,7 +309,16 @@ import Testing
         expect(
             try run("printf 'name\\nD\\n' | gzip > d.csv.gz && \(command) d.csv.gz \(options)"), 0,
             "imported 1 object of Team")
-        #expect(try tandem("count", "Team").output == "4\n")
+        // The files of an import from a process substitution are in the current directory.
+        expect(
+            try CommandRun(
+                path: "/bin/bash",
+                [
+                    "-c",
+                    "cd '\(place.path)' && rm import.rejects && \(command) <(printf 'name\\nE\\nE\\n') "
+                        + "--input csv \(options)",
+                ]), 1, "1 row was rejected; see import.rejects")
+        #expect(try tandem("count", "Team").output == "5\n")
     }
 
     @Test func `a file that names no entity, or has a column of no property, is not imported`()
