@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 0..<Seed.worlds(2, deep: 8))
+    @Test(arguments: 0..<Seed.worlds(4, deep: 16))
     func `law 4: the lists of nested contexts equal fetches with the edits of all levels`(
         _ run: Int
     ) async throws {
