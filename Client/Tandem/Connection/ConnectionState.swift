@@ -22,7 +22,7 @@ struct PendingRequest: Sendable {
     var position: Position?
     /// The reader of the answer's chunks, if the caller passed one.
     weak var chunkReader: ChunkReader?
-    /// The answer of which the head has arrived, and chunks follow.
+    /// The answer whose head has arrived, while chunks of it follow.
     var chunked: ChunkedAnswer?
     /// Whether the answer's head was delivered to the caller, who takes its chunks from the reader.
     var deliveredHead = false

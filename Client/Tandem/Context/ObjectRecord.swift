@@ -337,7 +337,7 @@ extension ObjectRecord {
     /// Separates a new object from the parent's objects.
     func removeBase() { base = nil }
 
-    /// Changes what the pending edits do with the whole object.
+    /// Sets the kind of the pending edits.
     func setPendingKind(_ kind: Edits.Kind) { ownEdits().pending.kind = kind }
 
     /// Puts the pending edits in flight.

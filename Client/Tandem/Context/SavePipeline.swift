@@ -307,7 +307,7 @@ final class SavePipeline: StatefulPart {
         let slots = kind == .none && isHeld ? record.inFlight.mask : nil
         record.endSave()
         listUpdater.didEdit(record.reference)
-        // Depends on whether the row was loaded, which is dropped below.
+        // Determined before the row is dropped.
         let isGone = kind == .delete && !isPredicted && (record.row == nil || !isHeld)
         if !isHeld || (kind == .insert && record.row == nil) { record.fault(at: merged) }
         if isGone { record.markMissing() }

@@ -73,10 +73,12 @@ struct FetchOverlay {
         }
         var lacking: Set<ObjectReference> = []
         var placed: [ResultRow] = []
-        for (at, record) in (edited + moved).enumerated() {
+        // Moved objects are placed by what is loaded: nothing is loaded for unedited objects.
+        let movedNumbers = Set(moved.map(\.reference.number))
+        for record in edited + moved {
             let number = record.reference.number
             let place = placement.place(record, isStored: numbers.contains(number))
-            if at < edited.count { lacking.formUnion(place.lacking) }
+            if !movedNumbers.contains(number) { lacking.formUnion(place.lacking) }
             switch place.result {
             case .none: concerned.insert(number)
             case .row(let row):

@@ -179,14 +179,11 @@ struct EditOverlay {
     ) -> Set<ObjectNumber> {
         if entries.isEmpty, related.isEmpty, !isStale { return [] }
         var candidates = self.candidates(group, edits, plan)
-        let lineage = context.lineage
+        let (lineage, placement) = (context.lineage, EditPlacement(context, plan))
         if needsFullPlacement {
             candidates.formUnion(entries.keys)
-            for level in lineage {
-                candidates.formUnion(level.editor.editedRecords.lazy.map(\.reference.number))
-            }
+            candidates.formUnion(placement.editedObjects.lazy.map(\.number))
         }
-        let placement = EditPlacement(context, plan)
         candidates.formUnion(updateRelated(plan, placement, lineage, links, &causes))
         begin()
         var fresh: [ObjectNumber: OverlayEntry] = [:]
@@ -257,7 +254,7 @@ struct EditOverlay {
     }
 
     /// Updates the set of edited objects on which other rows may depend, and returns the rows that
-    /// refer to a touched object.
+    /// refer to one that was edited again.
     private mutating func updateRelated(
         _ plan: ResultsPlan, _ placement: EditPlacement, _ lineage: [ManagedObjectContext],
         _ links: ResultsLinks?, _ causes: inout ChangeCauses
@@ -265,7 +262,7 @@ struct EditOverlay {
         guard placement.movesReferringRows else { return [] }
         var changed = touched.filter { plan.watched[$0.tag] != nil }
         if needsFullPlacement {
-            related = relatedEdits(plan)
+            related = isEnabled ? placement.relatedObjects : []
         } else {
             for object in changed {
                 let wasEdited = related.contains(object.number)

@@ -96,7 +96,7 @@ public final class StandardStream: Sendable {
 ///
 /// Bound to one thread.
 public final class StandardInput {
-    private let descriptor: Int32
+    private let stream: StreamReader
     private let maximumLineBytes: Int
     private var buffer: [UInt8] = []
     private var searched = 0
@@ -104,7 +104,7 @@ public final class StandardInput {
 
     /// Creates a reader of lines of at most `maximumLineBytes`, from standard input by default.
     public init(descriptor: Int32 = 0, maximumLineBytes: Int = 16 << 20) {
-        self.descriptor = descriptor
+        stream = StreamReader(descriptor: descriptor)
         self.maximumLineBytes = maximumLineBytes
     }
 
@@ -150,15 +150,8 @@ public final class StandardInput {
     }
 
     private func fill() throws(IOError) {
-        let outcome = withUnsafeTemporaryAllocation(byteCount: 65_536, alignment: 1) { chunk in
-            let result = retrying { Glibc.read(descriptor, chunk.baseAddress, chunk.count) }
-            if case .success(let count) = result { buffer.append(contentsOf: chunk[..<count]) }
-            return result
-        }
-        switch outcome {
-        case .success(let count): ended = count == 0
-        case .failure(let error):
-            throw IOError(.read, "<standard input>", errno: error.number)
-        }
+        let bytes = try stream.read()
+        buffer += bytes
+        ended = bytes.isEmpty
     }
 }

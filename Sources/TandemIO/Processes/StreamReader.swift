@@ -6,24 +6,26 @@ import Glibc
 package final class StreamReader {
     private let descriptor: Int32
     private let path: String
+    private let isOwned: Bool
 
-    /// Opens the stream at a path, or standard input if it is nil; waits for the writer of a named
-    /// pipe.
+    /// Reads a descriptor that stays open, by default that of standard input.
+    package init(descriptor: Int32 = STDIN_FILENO) {
+        (self.descriptor, path, isOwned) = (descriptor, "<standard input>", false)
+    }
+
+    /// Opens the stream at a path; waits for the writer of a named pipe.
     ///
     /// Throws ``IOError`` if the path can't be opened.
-    package init(path: String?) throws(IOError) {
-        self.path = path ?? "<standard input>"
-        guard let path else {
-            descriptor = STDIN_FILENO
-            return
-        }
+    package init(path: String) throws(IOError) {
+        self.path = path
+        isOwned = true
         switch retrying({ Int(Glibc.open(path, O_RDONLY | O_CLOEXEC)) }) {
         case .success(let opened): descriptor = Int32(opened)
         case .failure(let error): throw IOError(.open, path, errno: error.number)
         }
     }
 
-    deinit { if descriptor != STDIN_FILENO { close(descriptor) } }
+    deinit { if isOwned { close(descriptor) } }
 
     /// Returns the next bytes, at most 64 KiB, waiting for them; empty at the end.
     ///

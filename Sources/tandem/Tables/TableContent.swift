@@ -40,7 +40,7 @@ enum TableContent {
             if path.hasSuffix(ending) { return try unpacked(path) }
             let isInput = path == standardInput
             guard isInput || files.isSpecialFile(path) else { return try files.open(path, .read) }
-            let stream = try StreamReader(path: isInput ? nil : path)
+            let stream = isInput ? StreamReader() : try StreamReader(path: path)
             return try copy(isInput ? "standard input" : path, "read", stream.read)
         }
     }
